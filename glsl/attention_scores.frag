@@ -1,0 +1,26 @@
+// scores = q k^T * SCALE for four keys a fragment; keys after the query are masked.
+// Vaswani et al. 2017 (arXiv:1706.03762), equation 1.
+#include "lib/output.glsl"
+#include "lib/attention.glsl"
+uniform highp sampler2DArray q;
+uniform highp sampler2DArray kv;
+
+vec4 key(int s, int c4) { return texelFetch(kv, rows_texel(KV_GRID, c4, s), 0); }
+
+void main() {
+    int s4 = out_column4();
+    int head = head_of(out_group());
+    int group = group_of(out_group());
+    vec4 rows[ROWS];
+    for (int r = 0; r < ROWS; ++r) rows[r] = vec4(0.0);
+    for (int d = 0; d < HEAD4; ++d) {
+        int c4 = head * HEAD4 + d;
+        mat4 keys = mat4(key(4 * s4, c4), key(4 * s4 + 1, c4),
+                         key(4 * s4 + 2, c4), key(4 * s4 + 3, c4));
+        for (int r = 0; r < ROWS; ++r)
+            rows[r] += texelFetch(q, group_texel(Q_GRID, c4, group, r), 0) * keys;
+    }
+    for (int r = 0; r < ROWS; ++r)
+        rows[r] = mix(rows[r] * SCALE, vec4(MASKED), is_masked(s4, group, r));
+    store(rows);
+}

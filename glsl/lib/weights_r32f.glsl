@@ -1,0 +1,20 @@
+// One scalar a texel: the plain reading of the method.
+#include "lib/tensor.glsl"
+uniform highp sampler2DArray weights;
+#define BLOCK4 1
+
+mat4 loaded_weights;
+
+vec4 weights_row(int n4, int k) {
+    return vec4(texelFetch(weights, weights_texel(WEIGHTS_GRID, 4 * n4, k), 0).r,
+                texelFetch(weights, weights_texel(WEIGHTS_GRID, 4 * n4 + 1, k), 0).r,
+                texelFetch(weights, weights_texel(WEIGHTS_GRID, 4 * n4 + 2, k), 0).r,
+                texelFetch(weights, weights_texel(WEIGHTS_GRID, 4 * n4 + 3, k), 0).r);
+}
+
+void load_weights(int n4, int k4) {
+    loaded_weights = mat4(weights_row(n4, 4 * k4), weights_row(n4, 4 * k4 + 1),
+                          weights_row(n4, 4 * k4 + 2), weights_row(n4, 4 * k4 + 3));
+}
+
+mat4 weights_block(int j) { return loaded_weights; }

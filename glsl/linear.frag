@@ -1,0 +1,68 @@
+// y = activation(norm(x) W + bias) + residual, for ROWS rows and four columns a fragment.
+// Under a norm, LayerNorm's gain and bias are already folded into W and bias, so that only
+// (x - mean) / deviation is left: the mean is subtracted before the product, where large features
+// would otherwise cancel, and the deviation scales the sum.
+#include "lib/output.glsl"
+#include "lib/input.glsl"
+#include "lib/weights_{LAYOUT}.glsl"
+#include "lib/row_stats.glsl"
+#ifdef ACTIVATION
+#include "lib/activation.glsl"
+#endif
+#ifdef BIAS
+uniform highp sampler2DArray bias;
+#endif
+#ifdef RESIDUAL
+uniform highp sampler2DArray residual;
+#endif
+
+void main() {
+    int column4 = out_column4();
+    int n4 = FIRST_N4 + column4;
+    // A cache row lies at its position; the rows of x count from the first of this pass.
+    int group = out_group() - FIRST_GROUP;
+    if (column4 >= N4) {
+        store_zero();
+        return;
+    }
+    load_stats(group);
+    vec4 sum[ROWS];
+    for (int r = 0; r < ROWS; ++r) sum[r] = vec4(0.0);
+    for (int scale_group = 0; scale_group * GROUP4 < K4; ++scale_group) {
+        vec4 part[ROWS];
+        for (int r = 0; r < ROWS; ++r) part[r] = vec4(0.0);
+        int end = min((scale_group + 1) * GROUP4, K4);
+        for (int k4 = scale_group * GROUP4; k4 < end; k4 += BLOCK4) {
+            load_weights(n4, k4 / BLOCK4);
+            for (int j = 0; j < BLOCK4; ++j) {
+#if K4 % BLOCK4 != 0
+                if (k4 + j >= K4) break;
+#endif
+                mat4 w = weights_block(j);
+                for (int r = 0; r < ROWS; ++r)
+                    part[r] += w * centred(x_rows(k4 + j, group, r), r);
+            }
+        }
+#if SCALED
+        vec4 scale = weights_scale(n4, scale_group);
+        for (int r = 0; r < ROWS; ++r) sum[r] += part[r] * scale;
+#else
+        for (int r = 0; r < ROWS; ++r) sum[r] += part[r];
+#endif
+    }
+#ifdef BIAS
+    vec4 b = texelFetch(bias, rows_texel(BIAS_GRID, n4, 0), 0);
+#else
+    vec4 b = vec4(0.0);
+#endif
+    for (int r = 0; r < ROWS; ++r) {
+        sum[r] = sum[r] * deviation(r) + b;
+#ifdef ACTIVATION
+        sum[r] = activation(sum[r]);
+#endif
+#ifdef RESIDUAL
+        sum[r] += texelFetch(residual, group_texel(RESIDUAL_GRID, column4, group, r), 0);
+#endif
+    }
+    store(sum);
+}

@@ -1,0 +1,10 @@
+// LayerNorm's mean and 1 / deviation of each row.
+#include "lib/output.glsl"
+#include "lib/norm.glsl"
+
+void main() {
+    vec4 rows[ROWS];
+    for (int r = 0; r < ROWS; ++r)
+        rows[r] = vec4(norm_stats(out_group() * ROWS + r), 0.0, 0.0);
+    store(rows);
+}

@@ -1,0 +1,54 @@
+"""The few GL functions of the per-token path, without PyOpenGL's check after every call.
+
+PyOpenGL asks glGetError after each call, half the cost of a pass on a fast GPU. These are the
+driver's own entry points; `Device.check` asks once a forward pass instead.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+from OpenGL import platform
+
+_int, _uint, _pointer = ctypes.c_int, ctypes.c_uint, ctypes.c_void_p
+_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "glUseProgram": (_uint,),
+    "glBindFramebuffer": (_uint, _uint),
+    "glActiveTexture": (_uint,),
+    "glBindTexture": (_uint, _uint),
+    "glViewport": (_int, _int, _int, _int),
+    "glDrawArrays": (_uint, _int, _int),
+    "glBindBuffer": (_uint, _uint),
+    "glBufferSubData": (_uint, ctypes.c_ssize_t, ctypes.c_ssize_t, _pointer),
+    "glReadPixels": (_int, _int, _int, _int, _uint, _uint, _pointer),
+}
+
+
+class Calls:
+    """`glDrawArrays` and friends as attributes, bound to the current driver."""
+
+    glUseProgram: Callable[..., None]
+    glBindFramebuffer: Callable[..., None]
+    glActiveTexture: Callable[..., None]
+    glBindTexture: Callable[..., None]
+    glViewport: Callable[..., None]
+    glDrawArrays: Callable[..., None]
+    glBindBuffer: Callable[..., None]
+    glBufferSubData: Callable[..., None]
+    glReadPixels: Callable[..., None]
+
+    def __init__(self) -> None:
+        for name, arguments in _SIGNATURES.items():
+            setattr(self, name, _entry_point(name, arguments))
+
+
+def _entry_point(name: str, arguments: tuple[Any, ...]) -> Callable[..., None]:
+    address = platform.PLATFORM.getExtensionProcedure(name.encode())
+    factory = getattr(platform.PLATFORM, "DEFAULT_FUNCTION_TYPE", ctypes.CFUNCTYPE)
+    if address:
+        return factory(None, *arguments)(address)  # type: ignore[no-any-return]
+    # wglGetProcAddress knows nothing of the functions of GL 1.1; the library exports those.
+    function = getattr(platform.PLATFORM.GL, name)
+    return factory(None, *arguments)((name, platform.PLATFORM.GL)) if function else function  # type: ignore[no-any-return]

@@ -1,0 +1,262 @@
+"""The one place that draws.
+
+A device owns everything it makes on its OpenGL context: textures, framebuffers, programs, the
+vertex array, uniform buffers. `begin` sets the state that passes rely on and `end` puts back what
+a window toolkit expects, without ever asking GL what was set before.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from OpenGL import GL
+
+from gpt2gl.errors import DeviceError
+from gpt2gl.gl import limits as gl_limits
+from gpt2gl.gl.call import Block, Call, Prepared, Step
+from gpt2gl.gl.calls import Calls
+from gpt2gl.gl.context import Context
+from gpt2gl.gl.framebuffers import Framebuffers
+from gpt2gl.gl.limits import Limits
+from gpt2gl.gl.pool import TexturePool
+from gpt2gl.gl.program import ProgramCache
+
+# Rows of one forward pass at most: longer prompts go through in chunks of this.
+MAX_ROWS = 128
+STEP_BINDING = 0
+# Binding 0 of a window toolkit (pyglet keeps its matrices there) must survive, see `end`.
+FIRST_BLOCK_BINDING = 4
+# Fetches a draw may make, so that it stays short on a slow device and a window keeps moving.
+DEFAULT_FETCHES_PER_DRAW = 1_000_000
+
+
+class Device:
+    """Draws passes on one OpenGL context.
+
+    Args:
+        context: where to draw; it is made current.
+        limit: largest values to plan for, by name of a `Limits` field, below the driver's own.
+
+    Raises:
+        DeviceError: the driver is too old.
+    """
+
+    def __init__(self, context: Context, **limit: int) -> None:
+        self.context = context
+        context.make_current()
+        own = gl_limits.query()
+        lowered = {name: min(value, getattr(own, name)) for name, value in limit.items()}
+        self.limits: Limits = replace(own, **lowered)  # type: ignore[arg-type]
+        self.fetches_per_draw = DEFAULT_FETCHES_PER_DRAW
+        self.pool = TexturePool()
+        self.framebuffers = Framebuffers()
+        self.programs = ProgramCache(self.limits.glsl)
+        self._gl = Calls()
+        self._vertex_array = int(GL.glGenVertexArrays(1))
+        self._buffers: list[int] = []
+        self._blocks = 0
+        self._epoch = 0
+        self._step_data = np.zeros(4 + MAX_ROWS, np.int32)
+        self._step = self._buffer(self._step_data.nbytes)
+        self.draws = 0
+        self.begin()
+
+    # State -------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Take over the context: set every state a pass depends on."""
+        for capability in (
+            GL.GL_BLEND,
+            GL.GL_SCISSOR_TEST,
+            GL.GL_DEPTH_TEST,
+            GL.GL_CULL_FACE,
+            GL.GL_STENCIL_TEST,
+        ):
+            GL.glDisable(capability)
+        GL.glColorMask(True, True, True, True)
+        GL.glBindVertexArray(self._vertex_array)
+        for alignment in (GL.GL_UNPACK_ALIGNMENT, GL.GL_PACK_ALIGNMENT):
+            GL.glPixelStorei(alignment, 4)
+        for buffer in (GL.GL_PIXEL_PACK_BUFFER, GL.GL_PIXEL_UNPACK_BUFFER):
+            GL.glBindBuffer(buffer, 0)
+        GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, FIRST_BLOCK_BINDING + STEP_BINDING, self._step)
+        self._epoch += 1
+
+    def end(self) -> None:
+        """Give the context back: no framebuffer, program, vertex array or buffer of ours bound."""
+        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, 0)
+        GL.glUseProgram(0)
+        GL.glBindVertexArray(0)
+        GL.glBindBuffer(GL.GL_PIXEL_PACK_BUFFER, 0)
+        GL.glActiveTexture(GL.GL_TEXTURE0)
+        GL.glBindTexture(GL.GL_TEXTURE_2D_ARRAY, 0)
+
+    def check(self) -> None:
+        """Report an error that GL has noted since the last check.
+
+        Raises:
+            DeviceError: out of memory, context lost, or a mistake of ours.
+        """
+        code = GL.glGetError()
+        if code == GL.GL_OUT_OF_MEMORY:
+            raise DeviceError("the GPU ran out of memory: use a smaller model or precision")
+        if code != GL.GL_NO_ERROR:
+            raise DeviceError(f"OpenGL error {int(code):#x} on {self.limits.renderer};"
+                              " run 'gpt2gl doctor'")
+
+    # Passes ------------------------------------------------------------------------------------
+
+    def prepare(self, call: Call) -> Prepared:
+        """Compile and bind what a call needs, once.
+
+        Raises:
+            ShaderError: the pass does not compile for these tensors.
+            DeviceError: its targets cannot be drawn to.
+        """
+        units = {name: unit for unit, name in enumerate(call.operation.inputs)}
+        blocks = {"Step": FIRST_BLOCK_BINDING + STEP_BINDING}
+        if call.x_block is not None:
+            blocks["X"] = call.x_block.binding
+        defines = {"TOKENS4": MAX_ROWS // 4, **call.defines}
+        program = self.programs.get(
+            call.operation.name, call.operation.shader, "fullscreen.vert", defines, units, blocks
+        )
+        framebuffers = tuple(self.framebuffers.get(target) for target in call.targets)
+        textures = tuple(
+            (GL.GL_TEXTURE0 + units[name], tensor.texture) for name, tensor in call.inputs.items()
+        )
+        return Prepared(call, program, framebuffers, textures)
+
+    def set_step(self, step: Step, tokens: Sequence[int]) -> None:
+        """Tell the passes how many rows are cached and which tokens the new rows hold."""
+        data = self._step_data
+        data[:4] = (step.n_past, step.n_rows, step.n_rows - 1, 0)
+        data[4 : 4 + len(tokens)] = tokens
+        self._gl.glBindBuffer(GL.GL_UNIFORM_BUFFER, self._step)
+        self._gl.glBufferSubData(
+            GL.GL_UNIFORM_BUFFER, 0, 16 + 4 * len(tokens), data.ctypes.data
+        )
+
+    def draw(self, prepared: Prepared, step: Step) -> Iterator[None]:
+        """Draw a pass in bands of bounded work, yielding between them.
+
+        Whoever holds the iterator may use the context in between, if `end` and `begin` are called
+        around that.
+        """
+        gl = self._gl
+        region = prepared.call.region(step)
+        if region.width <= 0 or region.height <= 0:
+            return
+        band = self._rows_per_band(region.width, prepared.call.fetches(step))
+        epoch = -1
+        for y in range(region.y, region.y + region.height, band):
+            if epoch != self._epoch:
+                self._bind(prepared, region.variant)
+                epoch = self._epoch
+            gl.glViewport(region.x, y, region.width, min(band, region.y + region.height - y))
+            gl.glDrawArrays(GL.GL_TRIANGLES, 0, 3)
+            self.draws += 1
+            if y + band < region.y + region.height:
+                yield
+        if prepared.call.capture is not None:
+            self._capture(prepared.call.capture, region.width, region.height)
+        yield
+
+    def run(self, call: Call, step: Step) -> None:
+        """Prepare and draw a call at once; for tests, probes and single passes."""
+        for _ in self.draw(self.prepare(call), step):
+            pass
+
+    def _rows_per_band(self, width: int, fetches: int) -> int:
+        rows = self.fetches_per_draw // max(1, width * fetches)
+        # Rasterisers shade blocks of 4 x 4; a band that cuts them wastes what it cuts.
+        return max(4, rows - rows % 4)
+
+    def _bind(self, prepared: Prepared, variant: int) -> None:
+        gl = self._gl
+        gl.glUseProgram(prepared.program)
+        gl.glBindFramebuffer(GL.GL_FRAMEBUFFER, prepared.framebuffers[variant])
+        for unit, texture in prepared.textures:
+            gl.glActiveTexture(unit)
+            gl.glBindTexture(GL.GL_TEXTURE_2D_ARRAY, texture)
+
+    def _capture(self, block: Block, width: int, height: int) -> None:
+        """Copy what was drawn into a uniform block, on the device."""
+        gl = self._gl
+        gl.glBindBuffer(GL.GL_PIXEL_PACK_BUFFER, block.buffer)
+        gl.glReadPixels(0, 0, width, height, GL.GL_RGBA, GL.GL_FLOAT, None)
+        gl.glBindBuffer(GL.GL_PIXEL_PACK_BUFFER, 0)
+
+    # Buffers -----------------------------------------------------------------------------------
+
+    def block(self, nbytes: int) -> Block:
+        """A uniform block for one row of activations, bound for good to a binding of its own."""
+        self._blocks += 1
+        binding = FIRST_BLOCK_BINDING + STEP_BINDING + self._blocks
+        buffer = self._buffer(nbytes)
+        GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, binding, buffer)
+        return Block(buffer, binding, nbytes)
+
+    def _buffer(self, nbytes: int) -> int:
+        buffer = int(GL.glGenBuffers(1))
+        self._buffers.append(buffer)
+        GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, buffer)
+        GL.glBufferData(GL.GL_UNIFORM_BUFFER, nbytes, None, GL.GL_DYNAMIC_COPY)
+        return buffer
+
+    def finish(self) -> None:
+        """Wait until everything drawn so far is done; for timing."""
+        GL.glFinish()
+
+    # Reading -----------------------------------------------------------------------------------
+
+    def read_texels(
+        self, texture: int, layer: int, y: int, width: int, height: int
+    ) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """RGBA float texels [height, width, 4] of one layer, from line `y` on."""
+        texels = np.empty((height, width, 4), np.float32)
+        framebuffer = self.framebuffers.get(((texture, layer),))
+        self._gl.glBindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
+        pointer = texels.ctypes.data_as(ctypes.c_void_p)
+        self._gl.glReadPixels(0, y, width, height, GL.GL_RGBA, GL.GL_FLOAT, pointer)
+        return texels
+
+    # Lifetime ----------------------------------------------------------------------------------
+
+    def counts(self) -> dict[str, int]:
+        """Live objects by kind, for leak tests."""
+        return {
+            "textures": self.pool.total,
+            "framebuffers": self.framebuffers.live,
+            "programs": self.programs.live,
+            "buffers": len(self._buffers),
+        }
+
+    def close(self) -> None:
+        """Delete everything this device made; safe to call twice."""
+        if self._vertex_array == 0:
+            return
+        self.context.make_current()
+        self.framebuffers.close()
+        self.pool.close()
+        self.programs.close()
+        GL.glDeleteBuffers(len(self._buffers), self._buffers)
+        self._buffers.clear()
+        GL.glDeleteVertexArrays(1, [self._vertex_array])
+        self._vertex_array = 0
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

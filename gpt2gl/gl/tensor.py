@@ -1,0 +1,167 @@
+"""A tensor is a texture plus the one mapping from its logical indices to texels.
+
+Every texture is a 2-D array texture; the mapping below has its GLSL twin in
+`glsl/lib/tensor.glsl`, and nothing else in the tree knows where a number lies.
+
+Rows (activations, the KV cache, position embeddings, biases): logical [rows, columns], four
+columns a texel. Row t lies in layer t % layers, so that one fragment with several colour
+attachments writes several rows. A row may be folded into `fold` lines of `width` texels, since
+some rasterisers are slow on targets one line high.
+
+Weights: logical [K, N], stored by a layout (see `layouts.py`) that puts some k and some n into
+one texel. Whatever exceeds the largest texture side continues in the next layer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpt2gl.errors import DeviceError
+
+Array = NDArray[Any]
+
+
+def ceil_div(a: int, b: int) -> int:
+    """Smallest integer that is at least a / b."""
+    return -(-a // b)
+
+
+@dataclass(frozen=True)
+class RowsGrid:
+    """Where element [t, n] of a rows tensor lies: texel (c % width, t // layers * fold + c // width,
+    t % layers), component n % 4, with c = n // 4."""
+
+    rows: int
+    columns: int
+    width: int
+    layers: int = 1
+
+    @property
+    def columns4(self) -> int:
+        """Texels a row takes."""
+        return ceil_div(self.columns, 4)
+
+    @property
+    def fold(self) -> int:
+        """Lines of the texture one row takes."""
+        return ceil_div(self.columns4, self.width)
+
+    @property
+    def groups(self) -> int:
+        """Groups of `layers` rows that share their texel positions."""
+        return ceil_div(self.rows, self.layers)
+
+    @property
+    def height(self) -> int:
+        return self.groups * self.fold
+
+    def glsl(self) -> str:
+        return f"ivec3({self.width}, {self.fold}, {self.layers})"
+
+    def pack(self, values: Array) -> NDArray[np.float32]:
+        """[rows, columns] -> texels [layers, height, width, 4], zero where nothing lies."""
+        padded = np.zeros((self.groups * self.layers, self.fold * self.width * 4), np.float32)
+        padded[: self.rows, : self.columns] = values
+        grouped = padded.reshape(self.groups, self.layers, self.fold, self.width, 4)
+        texels = grouped.transpose(1, 0, 2, 3, 4).reshape(self.layers, self.height, self.width, 4)
+        return np.ascontiguousarray(texels)
+
+    def unpack(self, texels: Array) -> NDArray[np.float32]:
+        """Texels [layers, height, width, 4] -> [rows, columns]; the inverse of `pack`."""
+        grouped = texels.reshape(self.layers, -1, self.fold, self.width, 4)
+        rows = grouped.transpose(1, 0, 2, 3, 4).reshape(-1, self.fold * self.width * 4)
+        return np.ascontiguousarray(rows[: self.rows, : self.columns], np.float32)
+
+
+def rows_grid(
+    rows: int, columns: int, max_side: int, *, layers: int = 1, width: int | None = None
+) -> RowsGrid:
+    """A rows grid as near to `width` texels wide as the largest texture side allows.
+
+    Raises:
+        DeviceError: the tensor does not fit any width.
+    """
+    columns4 = ceil_div(columns, 4)
+    wanted = min(width or columns4, columns4, max_side)
+    for candidate in (wanted, min(columns4, max_side)):
+        grid = RowsGrid(rows, columns, candidate, layers)
+        if grid.height <= max_side:
+            return grid
+    raise DeviceError(
+        f"a tensor of {rows} x {columns} does not fit textures of side {max_side};"
+        " use a smaller model or context"
+    )
+
+
+@dataclass(frozen=True)
+class WeightGrid:
+    """Where texel (n, k) of a packed weight matrix lies: (n % width, k % height,
+    n // width * layers_k + k // height)."""
+
+    texels_n: int
+    texels_k: int
+    width: int
+    height: int
+
+    @property
+    def layers_k(self) -> int:
+        return ceil_div(self.texels_k, self.height)
+
+    @property
+    def layers(self) -> int:
+        return ceil_div(self.texels_n, self.width) * self.layers_k
+
+    def glsl(self) -> str:
+        return f"ivec3({self.width}, {self.height}, {self.layers_k})"
+
+    def pieces(self, first_n: int, texels: Array) -> list[tuple[int, int, int, Array]]:
+        """Cut packed texels [texels_k, n, ...] that start at column `first_n` where the texture
+        folds: a list of (x, y=0, layer, part), each part uploaded as one rectangle."""
+        parts = []
+        at = first_n
+        while at < first_n + texels.shape[1]:
+            column, x = divmod(at, self.width)
+            count = min(self.width - x, first_n + texels.shape[1] - at)
+            strip = texels[:, at - first_n : at - first_n + count]
+            for layer in range(self.layers_k):
+                part = strip[layer * self.height : (layer + 1) * self.height]
+                parts.append((x, 0, column * self.layers_k + layer, part))
+            at += count
+        return parts
+
+
+def weight_grid(texels_n: int, texels_k: int, max_side: int, max_layers: int) -> WeightGrid:
+    """The grid of a packed matrix, folded into layers where a side is too long.
+
+    Raises:
+        DeviceError: more layers are needed than the driver has.
+    """
+    # Columns come in fours in every layout, so a fold must not cut four of them apart.
+    width = min(texels_n, max_side - max_side % 4)
+    grid = WeightGrid(texels_n, texels_k, width, min(texels_k, max_side))
+    if grid.layers > max_layers:
+        raise DeviceError(
+            f"a weight matrix needs {grid.layers} texture layers and this driver has {max_layers};"
+            " choose a smaller model or a packed precision such as int8"
+        )
+    return grid
+
+
+@dataclass
+class Tensor:
+    """A texture on the device with the grid that says where its elements lie."""
+
+    texture: int
+    grid: RowsGrid | WeightGrid
+    format: str
+    nbytes: int
+
+    @property
+    def rows(self) -> RowsGrid:
+        """The grid of a rows tensor; the caller knows that it is one."""
+        assert isinstance(self.grid, RowsGrid)
+        return self.grid

@@ -1,0 +1,220 @@
+"""GPT-2 on a device: tokens in, logits out, every intermediate tensor on request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpt2gl.config import ModelConfig
+from gpt2gl.errors import ContextLengthError, OptionError
+from gpt2gl.gl.call import Call, Prepared, Step
+from gpt2gl.gl.device import MAX_ROWS, Device
+from gpt2gl.gl.layouts import LAYOUTS
+from gpt2gl.gl.storage import allocate_rows, read_rows
+from gpt2gl.gl.tensor import Tensor
+from gpt2gl.kv_cache import allocate_cache
+from gpt2gl.models.gpt2_plan import Planner, Scratch
+from gpt2gl.models.gpt2_trace import TraceReader
+from gpt2gl.models.gpt2_weights import GPT2Weights, Uploader
+from gpt2gl.passes import Dims
+from gpt2gl.weights import Checkpoint
+
+Floats = NDArray[np.float32]
+
+# Texels a line of a one-row tensor has, see "output shape" in docs/performance.md.
+DECODE_WIDTH = 128
+
+
+def dims_of(config: ModelConfig) -> Dims:
+    """The sizes that passes need."""
+    return Dims(
+        n_embd=config.n_embd,
+        n_head=config.n_head,
+        head_dim=config.head_dim,
+        n_positions=config.n_positions,
+        layer_norm_epsilon=config.layer_norm_epsilon,
+    )
+
+
+class GPT2:
+    """A GPT-2 whose weights, cache and activations are textures of one device.
+
+    Made by `load_steps` or `load`. One text at a time: `encode` extends the cached text, then
+    `logits` are those of its last token.
+    """
+
+    def __init__(self, device: Device, config: ModelConfig, layout: str, weights: GPT2Weights):
+        self.device = device
+        self.config = config
+        self.layout = layout
+        self.dims = dims_of(config)
+        self.weights = weights
+        self.cache = allocate_cache(device, self.dims, config.n_layer, DECODE_WIDTH)
+        self.planner = Planner(device, config, self.dims, weights, self.cache)
+        self._logits = allocate_rows(
+            device, 1, config.vocab_size, "scratch", width=DECODE_WIDTH
+        )
+        self._scratch: dict[str, Scratch] = {}
+        self._plans: dict[str, list[Prepared]] = {}
+
+    # Loading -----------------------------------------------------------------------------------
+
+    @classmethod
+    def load_steps(
+        cls, device: Device, checkpoint: Checkpoint, layout: str
+    ) -> Iterator[GPT2 | float]:
+        """Upload a checkpoint in steps: yields the fraction done, and last the model.
+
+        Raises:
+            OptionError: no such layout.
+            WeightError: the checkpoint's file is damaged.
+            DeviceError: the GPU has no room for it.
+        """
+        if layout not in LAYOUTS:
+            raise OptionError(f"unknown layout {layout!r}: choose from {', '.join(LAYOUTS)}")
+        uploader = Uploader(device, checkpoint, LAYOUTS[layout], dims_of(checkpoint.config))
+        for _ in uploader.steps():
+            yield uploader.bytes_read / uploader.bytes_total
+        assert uploader.weights is not None
+        yield cls(device, checkpoint.config, layout, uploader.weights)
+
+    @classmethod
+    def load(cls, device: Device, checkpoint: Checkpoint, layout: str = "rgba32f") -> GPT2:
+        """`load_steps` without the steps."""
+        *_, model = cls.load_steps(device, checkpoint, layout)
+        assert isinstance(model, GPT2)
+        return model
+
+    # Running -----------------------------------------------------------------------------------
+
+    def encode(self, tokens: Sequence[int], n_valid: int) -> Iterator[None]:
+        """Bring the cache to hold `tokens`, of which the first `n_valid` are in it already, and
+        compute the logits after the last.
+
+        Yields between bounded draws. At least the last token is computed anew.
+
+        Raises:
+            ContextLengthError: more tokens than positions.
+            OptionError: no tokens, or an id outside the vocabulary.
+        """
+        self._check_tokens(tokens)
+        start = min(n_valid, len(tokens) - 1)
+        if len(tokens) - start == 1:
+            yield from self._decode(tokens[-1], start)
+            return
+        # A fragment writes a whole group of cache rows, so a chunk starts at a group's first.
+        start -= start % self.device.limits.rows_per_fragment
+        for first in range(start, len(tokens), MAX_ROWS):
+            yield from self._prefill(tokens[first : first + MAX_ROWS], first)
+        yield from self._run("prefill_head", Step(first, len(tokens) - first))
+
+    def _decode(self, token: int, n_past: int) -> Iterator[None]:
+        step = Step(n_past, 1)
+        self.device.set_step(step, (token,))
+        yield from self._run("decode", step)
+
+    def _prefill(self, tokens: Sequence[int], n_past: int) -> Iterator[None]:
+        step = Step(n_past, len(tokens))
+        self.device.set_step(step, tokens)
+        yield from self._run("prefill", step)
+
+    def _run(self, plan: str, step: Step) -> Iterator[None]:
+        draw = self.device.draw
+        for prepared in self.plan(plan):
+            yield from draw(prepared, step)
+        self.device.check()
+
+    def logits(self) -> Floats:
+        """[vocab_size] logits after the last token encoded; waits for the device."""
+        return read_rows(self.device, self._logits)[0]
+
+    def trace(self, tokens: Sequence[int], *, every_logit: bool = True) -> Mapping[str, Any]:
+        """Every named tensor of one pass over `tokens`; see `gpt2_trace` for names and shapes.
+
+        The text in the cache is replaced.
+
+        Raises:
+            ContextLengthError, OptionError: as `encode`.
+        """
+        self._check_tokens(tokens)
+        reader = TraceReader(self, len(tokens))
+        for first in range(0, len(tokens), MAX_ROWS):
+            chunk = tokens[first : first + MAX_ROWS]
+            step = Step(first, len(chunk))
+            self.device.set_step(step, chunk)
+            for prepared in self.plan("trace"):
+                if prepared.call.label == "logits" and not every_logit:
+                    continue
+                for _ in self.device.draw(prepared, step):
+                    pass
+                if prepared.call.label:
+                    reader.on_tensor(prepared.call.label, prepared.call.output, step)
+            self.device.check()
+        return reader.tensors
+
+    def _check_tokens(self, tokens: Sequence[int]) -> None:
+        if not tokens:
+            raise OptionError("no tokens: start from the end-of-text token")
+        if len(tokens) > self.config.n_positions:
+            raise ContextLengthError(
+                f"{len(tokens)} tokens exceed the model's context of {self.config.n_positions}:"
+                " shorten the prompt"
+            )
+        outside = [t for t in tokens if not 0 <= t < self.config.vocab_size]
+        if outside:
+            raise OptionError(
+                f"token {outside[0]} is outside the vocabulary of {self.config.vocab_size}:"
+                " use this model's own tokenizer"
+            )
+
+    # Plans -------------------------------------------------------------------------------------
+
+    def plan(self, name: str) -> list[Prepared]:
+        """The prepared calls of a plan, recorded at its first use."""
+        if name not in self._plans:
+            self._plans[name] = [self.device.prepare(call) for call in self._calls(name)]
+        return self._plans[name]
+
+    def _calls(self, name: str) -> list[Call]:
+        one = self._scratch_of("one", 1, DECODE_WIDTH)
+        many = self._scratch_of("many", self.device.limits.rows_per_fragment, None)
+        if name == "trace":
+            return [*self.planner.plain(many), *self.planner.plain_head(many)]
+        if name == "prefill_head":
+            return self._head(many.x[0], one)
+        s = one if name == "decode" else many
+        # A layout that does not fold LayerNorm has only the plain reading.
+        layers = getattr(self.planner, name) if LAYOUTS[self.layout].fold_ln else self.planner.plain
+        return [*layers(s), *(self._head(s.x[0], s) if s is one else ())]
+
+    def _head(self, x: Tensor, s: Scratch) -> list[Call]:
+        normed = s.tensor(self.config.n_embd)
+        return self.planner.head(x, normed, self._logits, self.planner.block_for(normed))
+
+    def _scratch_of(self, name: str, rows: int, width: int | None) -> Scratch:
+        if name not in self._scratch:
+            self._scratch[name] = Scratch(
+                self.device, self.dims, self.config.n_inner, rows, width
+            )
+        return self._scratch[name]
+
+    # Lifetime ----------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Delete every texture, program and buffer of the model's device."""
+        self.device.close()
+
+    def __enter__(self) -> GPT2:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

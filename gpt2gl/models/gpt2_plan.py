@@ -1,0 +1,241 @@
+"""GPT-2's forward pass as lists of calls, recorded once and replayed for every token.
+
+Three plans over the same weights. *Decode* takes one row and has as few draws as possible: seven
+a layer, LayerNorm, bias, activation and residual fused into the products. *Prefill* takes many
+rows at once. *Plain* has a pass for every named tensor of the model and is what traces and
+comparisons run. Radford et al. 2019; the reference is `transformers.models.gpt2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpt2gl.config import ModelConfig
+from gpt2gl.gl.call import Block, Call
+from gpt2gl.gl.device import MAX_ROWS, Device
+from gpt2gl.gl.storage import allocate_rows, release
+from gpt2gl.gl.tensor import Tensor, ceil_div
+from gpt2gl.kv_cache import KVCache
+from gpt2gl.models.gpt2_weights import GPT2Weights, LayerWeights
+from gpt2gl.passes import CHUNK, Dims, Norm, Passes
+
+
+class Scratch:
+    """The activations of one plan: [T, n] tensors that every layer reuses."""
+
+    def __init__(self, device: Device, dims: Dims, n_inner: int, rows: int, width: int | None):
+        self.device = device
+        self.dims = dims
+        self.max_rows = MAX_ROWS if rows > 1 else 1
+        self.rows = rows
+        self.width = width
+        self.tensors: list[Tensor] = []
+        heads = 4 * dims.ep4
+        self.x = (self.tensor(dims.n_embd), self.tensor(dims.n_embd))
+        self.q = self.tensor(heads)
+        self.z = self.tensor(heads)
+        self.mid = self.tensor(n_inner)
+        self.scores = self.score_tensor()
+
+    def tensor(self, columns: int) -> Tensor:
+        """A [T, columns] tensor in this plan's geometry."""
+        return self._keep(
+            allocate_rows(self.device, self.max_rows, columns, "scratch",
+                          layers=self.rows, width=self.width)
+        )
+
+    def score_tensor(self, columns: int | None = None) -> Tensor:
+        """A [T * n_head, n_positions] tensor, its row groups ordered (row group, head)."""
+        rows = self.max_rows * self.dims.n_head
+        keys = ceil_div(self.dims.n_positions, self.rows) * self.rows
+        return self._keep(
+            allocate_rows(self.device, rows, columns or keys, "scratch", layers=self.rows)
+        )
+
+    def parts(self) -> Tensor:
+        """A [chunks of keys, heads] tensor for the split attention mix."""
+        chunks = ceil_div(self.dims.n_positions, CHUNK)
+        return self._keep(
+            allocate_rows(self.device, chunks, 4 * self.dims.ep4, "scratch", width=self.width)
+        )
+
+    def _keep(self, tensor: Tensor) -> Tensor:
+        self.tensors.append(tensor)
+        return tensor
+
+    def close(self) -> None:
+        release(self.device, *self.tensors)
+        self.tensors.clear()
+
+
+class Planner:
+    """Builds the call lists of a model."""
+
+    def __init__(
+        self, device: Device, config: ModelConfig, dims: Dims, weights: GPT2Weights, cache: KVCache
+    ) -> None:
+        self.device = device
+        self.config = config
+        self.dims = dims
+        self.weights = weights
+        self.cache = cache
+
+    def scale(self, layer: int) -> float:
+        """What scores are multiplied by."""
+        scale = self.dims.head_dim**-0.5 if self.config.scale_attn_weights else 1.0
+        return scale / (layer + 1) if self.config.scale_attn_by_inverse_layer_idx else scale
+
+    # Decode ------------------------------------------------------------------------------------
+
+    def decode(self, s: Scratch) -> list[Call]:
+        """One token: embedding and all layers; the last residual ends in s.x[0]."""
+        p = Passes(self.device, self.dims, 1)
+        blocks = {name: self.block_for(t) for name, t in (("x", s.x[0]), ("z", s.z), ("mid", s.mid))}
+        parts, stats = s.parts(), s.parts()
+        calls = [p.embed(self.weights.wte, self.weights.wpe, s.x[0], capture=blocks["x"])]
+        for i, (layer, kv) in enumerate(zip(self.weights.layers, self.cache.layers, strict=True)):
+            calls += self._decode_attention(p, s, i, layer, kv, blocks, (parts, stats))
+            calls += self._decode_mlp(p, s, layer, blocks)
+        return calls
+
+    def _decode_attention(
+        self, p: Passes, s: Scratch, i: int, layer: LayerWeights, kv: Tensor,
+        blocks: dict[str, Block | None], parts: tuple[Tensor, Tensor],
+    ) -> list[Call]:
+        heads = 4 * self.dims.ep4
+        w, bias = layer.c_attn.matrix, layer.c_attn.bias
+        proj = layer.attn_c_proj
+        return [
+            p.linear(s.x[0], w, bias, s.q, columns=heads, norm=Norm(), x_block=blocks["x"]),
+            p.linear(s.x[0], w, bias, kv, first=heads, columns=2 * heads, norm=Norm(),
+                     cache=True, x_block=blocks["x"]),
+            p.attention_scores(s.q, kv, s.scores, self.scale(i)),
+            p.attention_mix_split(s.scores, kv, *parts),
+            p.attention_combine(*parts, s.z, capture=blocks["z"]),
+            p.linear(s.z, proj.matrix, proj.bias, s.x[1], residual=s.x[0],
+                     x_block=blocks["z"], capture=blocks["x"]),
+        ]
+
+    def _decode_mlp(
+        self, p: Passes, s: Scratch, layer: LayerWeights, blocks: dict[str, Block | None]
+    ) -> list[Call]:
+        fc, proj = layer.c_fc, layer.mlp_c_proj
+        return [
+            p.linear(s.x[1], fc.matrix, fc.bias, s.mid, norm=Norm(),
+                     activation=self.config.activation_function,
+                     x_block=blocks["x"], capture=blocks["mid"]),
+            p.linear(s.mid, proj.matrix, proj.bias, s.x[0], residual=s.x[1],
+                     x_block=blocks["mid"], capture=blocks["x"]),
+        ]
+
+    # Prefill -----------------------------------------------------------------------------------
+
+    def prefill(self, s: Scratch) -> list[Call]:
+        """Many tokens: embedding and all layers; the last residual ends in s.x[0]."""
+        p = Passes(self.device, self.dims, s.rows)
+        stats = s.tensor(4)
+        heads = 4 * self.dims.ep4
+        norm = Norm(stats)
+        calls = [p.embed(self.weights.wte, self.weights.wpe, s.x[0])]
+        for i, (layer, kv) in enumerate(zip(self.weights.layers, self.cache.layers, strict=True)):
+            w, bias = layer.c_attn.matrix, layer.c_attn.bias
+            proj, fc, out = layer.attn_c_proj, layer.c_fc, layer.mlp_c_proj
+            calls += [
+                p.row_stats(s.x[0], stats),
+                p.linear(s.x[0], w, bias, s.q, columns=heads, norm=norm),
+                p.linear(s.x[0], w, bias, kv, first=heads, columns=2 * heads, norm=norm, cache=True),
+                p.attention_scores(s.q, kv, s.scores, self.scale(i)),
+                p.attention_mix(s.scores, kv, s.z),
+                p.linear(s.z, proj.matrix, proj.bias, s.x[1], residual=s.x[0]),
+                p.row_stats(s.x[1], stats),
+                p.linear(s.x[1], fc.matrix, fc.bias, s.mid, norm=norm,
+                         activation=self.config.activation_function),
+                p.linear(s.mid, out.matrix, out.bias, s.x[0], residual=s.x[1]),
+            ]
+        return calls
+
+    # Plain -------------------------------------------------------------------------------------
+
+    def plain(self, s: Scratch) -> list[Call]:
+        """A pass for each named tensor; calls without a label draw what a later one needs."""
+        p = Passes(self.device, self.dims, s.rows)
+        t = _PlainTensors(s)
+        calls = [p.embed(self.weights.wte, self.weights.wpe, s.x[0], label="embed")]
+        for i, (layer, kv) in enumerate(zip(self.weights.layers, self.cache.layers, strict=True)):
+            calls += self._plain_attention(p, s, t, i, layer, kv)
+            calls += self._plain_mlp(p, s, t, i, layer)
+        return calls
+
+    def plain_head(self, s: Scratch) -> list[Call]:
+        """ln_f and the logits of every row, labelled."""
+        p = Passes(self.device, self.dims, s.rows)
+        stats, normed = s.tensor(4), s.tensor(self.dims.n_embd)
+        logits = s.tensor(self.config.vocab_size)
+        return [
+            p.row_stats(s.x[0], stats),
+            p.layernorm(s.x[0], normed, Norm(stats), self.weights.ln_f.tensors, label="ln_f"),
+            p.linear(normed, self.weights.head.matrix, None, logits, label="logits"),
+        ]
+
+    def _plain_attention(
+        self, p: Passes, s: Scratch, t: _PlainTensors, i: int, layer: LayerWeights, kv: Tensor
+    ) -> Iterator[Call]:
+        heads = 4 * self.dims.ep4
+        w, bias = layer.c_attn.matrix, layer.c_attn.bias
+        proj = layer.attn_c_proj
+        name = f"h.{i}"
+        affine = None if w.layout.fold_ln else layer.ln_1.tensors
+        yield p.row_stats(s.x[0], t.stats)
+        yield p.layernorm(s.x[0], t.normed, Norm(t.stats), affine, label=f"{name}.ln_1")
+        yield p.linear(t.normed, w, bias, s.q, columns=heads, label=f"{name}.attn.q")
+        yield p.linear(t.normed, w, bias, kv, first=heads, columns=2 * heads, cache=True,
+                       label=f"{name}.attn.kv")
+        yield p.attention_scores(s.q, kv, s.scores, self.scale(i), label=f"{name}.attn.scores")
+        yield p.softmax_stats(s.scores, t.score_stats)
+        yield p.softmax(s.scores, t.score_stats, t.probs, label=f"{name}.attn.probs")
+        yield p.attention_apply(t.probs, kv, s.z, label=f"{name}.attn.z")
+        yield p.linear(s.z, proj.matrix, proj.bias, t.out, label=f"{name}.attn.out")
+        yield p.add(t.out, s.x[0], s.x[1], label=f"{name}.resid_mid")
+
+    def _plain_mlp(
+        self, p: Passes, s: Scratch, t: _PlainTensors, i: int, layer: LayerWeights
+    ) -> Iterator[Call]:
+        fc, proj = layer.c_fc, layer.mlp_c_proj
+        name = f"h.{i}"
+        affine = None if fc.matrix.layout.fold_ln else layer.ln_2.tensors
+        yield p.row_stats(s.x[1], t.stats)
+        yield p.layernorm(s.x[1], t.normed, Norm(t.stats), affine, label=f"{name}.ln_2")
+        yield p.linear(t.normed, fc.matrix, fc.bias, t.fc, label=f"{name}.mlp.fc")
+        yield p.activate(t.fc, s.mid, self.config.activation_function, label=f"{name}.mlp.act")
+        yield p.linear(s.mid, proj.matrix, proj.bias, t.out, label=f"{name}.mlp.out")
+        yield p.add(t.out, s.x[1], s.x[0], label=f"{name}.resid_post")
+
+    # Head --------------------------------------------------------------------------------------
+
+    def head(self, x: Tensor, normed: Tensor, logits: Tensor, block: Block | None) -> list[Call]:
+        """ln_f of the last row of x, then the vocabulary projection -> logits [1, vocab]."""
+        p = Passes(self.device, self.dims, 1)
+        norm = Norm(row="step_counts.z")
+        return [
+            p.layernorm(x, normed, norm, self.weights.ln_f.tensors, capture=block),
+            p.linear(normed, self.weights.head.matrix, None, logits, x_block=block),
+        ]
+
+    def block_for(self, tensor: Tensor) -> Block | None:
+        """A uniform block for a one-row tensor, if the driver's blocks are large enough."""
+        nbytes = tensor.rows.width * tensor.rows.fold * 16
+        if nbytes > self.device.limits.max_uniform_block:
+            return None
+        return self.device.block(nbytes)
+
+
+class _PlainTensors:
+    """What only the plain plan needs beyond the scratch tensors."""
+
+    def __init__(self, s: Scratch) -> None:
+        self.stats = s.tensor(4)
+        self.normed = s.tensor(s.dims.n_embd)
+        self.out = s.tensor(s.dims.n_embd)
+        self.fc = s.tensor(s.mid.rows.columns)
+        self.probs = s.score_tensor()
+        self.score_stats = s.score_tensor(4)

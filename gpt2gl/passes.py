@@ -1,0 +1,338 @@
+"""The table of passes, and one typed function for each that fills in tensors and sizes.
+
+A pass is data; `Device` draws it. The functions here know which defines a shader file wants and
+which texels of its target a step covers, and nothing of models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpt2gl.gl.call import Block, Call, Pass, Region, Step
+from gpt2gl.gl.device import Device
+from gpt2gl.gl.framebuffers import Attachments
+from gpt2gl.gl.storage import Matrix, row_attachments
+from gpt2gl.gl.tensor import RowsGrid, Tensor, ceil_div
+
+PASSES = {
+    p.name: p
+    for p in (
+        Pass("embed", "embed.frag", ("weights", "wpe", "scales")),
+        Pass("row_stats", "row_stats.frag", ("x",)),
+        Pass("layernorm", "layernorm.frag", ("x", "stats", "gain", "bias")),
+        Pass("linear", "linear.frag", ("weights", "x", "bias", "scales", "stats", "residual")),
+        Pass("attention_scores", "attention_scores.frag", ("q", "kv")),
+        Pass("attention_mix", "attention_mix.frag", ("scores", "kv")),
+        Pass("attention_combine", "attention_combine.frag", ("parts", "stats")),
+        Pass("softmax_stats", "softmax_stats.frag", ("scores",)),
+        Pass("softmax", "softmax.frag", ("scores", "stats")),
+        Pass("attention_apply", "attention_apply.frag", ("probs", "kv")),
+        Pass("activate", "activate.frag", ("x",)),
+        Pass("add", "add.frag", ("x", "residual")),
+    )
+}
+
+# Keys that one fragment of a split attention mix covers, and that an online softmax takes at once.
+CHUNK = 64
+
+
+@dataclass(frozen=True)
+class Dims:
+    """A model's sizes in texels. Heads are padded to whole texels, so that head h of q, k or v
+    starts at texel h * head4."""
+
+    n_embd: int
+    n_head: int
+    head_dim: int
+    n_positions: int
+    layer_norm_epsilon: float
+
+    @property
+    def e4(self) -> int:
+        return ceil_div(self.n_embd, 4)
+
+    @property
+    def head4(self) -> int:
+        return ceil_div(self.head_dim, 4)
+
+    @property
+    def ep4(self) -> int:
+        """Texels of all heads of one of q, k, v."""
+        return self.n_head * self.head4
+
+
+@dataclass(frozen=True)
+class Norm:
+    """How a pass normalises its input: by statistics drawn before, or in the vertex shader for
+    the single row that the GLSL expression `row` names."""
+
+    stats: Tensor | None = None
+    row: str = "0"
+
+
+class Passes:
+    """Typed calls for a model of given dims with `rows` rows a fragment (1 to decode)."""
+
+    def __init__(self, device: Device, dims: Dims, rows: int) -> None:
+        self.device = device
+        self.dims = dims
+        self.rows = rows
+
+    def embed(self, wte: Matrix, wpe: Tensor, out: Tensor, **extra: Any) -> Call:
+        """Token plus position embeddings of the step's tokens -> out [T, n_embd]."""
+        d = self.dims
+        defines = {
+            "E4": d.e4, "N_POSITIONS": d.n_positions, **wte.layout.defines(wte.k),
+        }
+        inputs = {"weights": wte.weights, "wpe": wpe, **_scales(wte)}
+        return self._call("embed", inputs, out, defines, fetches=2 + 4, **extra)
+
+    def row_stats(self, x: Tensor, out: Tensor) -> Call:
+        """Mean and 1 / deviation of each row of x [T, n_embd] -> out [T, 4]."""
+        return self._call("row_stats", {"x": x}, out, self._norm_defines(), 2 * self.dims.e4)
+
+    def layernorm(
+        self, x: Tensor, out: Tensor, norm: Norm, affine: tuple[Tensor, Tensor] | None, **extra: Any
+    ) -> Call:
+        """LayerNorm of x [T, n_embd], with gain and bias where given -> out [T, n_embd]."""
+        inputs = {"x": x, **_stats(norm)}
+        defines = {**self._norm_defines(), **_norm_source(norm)}
+        if affine is not None:
+            inputs |= {"gain": affine[0], "bias": affine[1]}
+            defines["AFFINE"] = 1
+        return self._call("layernorm", inputs, out, defines, fetches=4, **extra)
+
+    def linear(
+        self,
+        x: Tensor,
+        w: Matrix,
+        bias: Tensor | None,
+        out: Tensor,
+        *,
+        first: int = 0,
+        columns: int | None = None,
+        norm: Norm | None = None,
+        activation: str | None = None,
+        residual: Tensor | None = None,
+        cache: bool = False,
+        x_block: Block | None = None,
+        **extra: Any,
+    ) -> Call:
+        """activation(norm(x) W + bias) + residual: x [T, K], W [K, N] -> out [T, columns].
+
+        Columns `first` to `first + columns` of W are computed. With `cache`, `out` is a cache
+        and the rows land at their positions.
+        """
+        k4 = ceil_div(w.k, 4)
+        inputs = {"weights": w.weights, **_scales(w)}
+        defines: dict[str, object] = {
+            "K4": k4,
+            "N4": ceil_div(w.n if columns is None else columns, 4),
+            "FIRST_N4": first // 4,
+            "FIRST_GROUP": "(n_past() / OUT_GRID.z)" if cache else "0",
+            **w.layout.defines(w.k),
+        }
+        if bias is not None:
+            inputs["bias"] = bias
+            defines["BIAS"] = 1
+        if norm is not None:
+            defines |= {**self._norm_defines(), **_norm_source(norm)}
+            inputs |= _stats(norm)
+        if activation is not None:
+            defines["ACTIVATION"] = f"ACTIVATION_{activation}"
+        if residual is not None:
+            inputs["residual"] = residual
+            defines["RESIDUAL"] = 1
+        if x_block is None:
+            inputs["x"] = x
+        weight_fetches = 16 // (w.layout.n_per_texel * w.layout.k_per_texel)
+        x_fetches = self.rows if x_block is None else 0
+        return self._call(
+            "linear", inputs, out, defines, k4 * (weight_fetches + x_fetches),
+            cache=cache, x_block=x_block, **extra,
+        )
+
+    def attention_scores(
+        self, q: Tensor, kv: Tensor, out: Tensor, scale: float, **extra: Any
+    ) -> Call:
+        """q [T, heads] and the keys in kv [S, 2 heads] -> scores [T * n_head, S], masked."""
+        defines = {**self._attention_defines(), "SCALE": f"{scale:.9e}"}
+        fetches = self.dims.head4 * (4 + self.rows)
+        return self._score_call("attention_scores", {"q": q, "kv": kv}, out, defines, fetches, extra)
+
+    def attention_mix(self, scores: Tensor, kv: Tensor, out: Tensor) -> Call:
+        """softmax(scores) v -> out [T, heads], in one pass."""
+        rows = self.rows
+
+        def fetches(step: Step) -> int:
+            return ceil_div(step.n_keys, 4) * (4 + 2 * rows)
+
+        return self._call(
+            "attention_mix", {"scores": scores, "kv": kv}, out, self._attention_defines(), fetches
+        )
+
+    def attention_mix_split(
+        self, scores: Tensor, kv: Tensor, parts: Tensor, stats: Tensor
+    ) -> Call:
+        """The same for one query row, cut into chunks of keys -> parts and stats [chunks, heads]."""
+        grid = parts.rows
+        targets: Attachments = ((parts.texture, 0), (stats.texture, 0))
+
+        def region(step: Step) -> Region:
+            return Region(0, 0, grid.width, grid.fold * ceil_div(step.n_keys, CHUNK))
+
+        defines = {**self._attention_defines(), "SPLIT": 1}
+        return self._call(
+            "attention_mix", {"scores": scores, "kv": kv}, parts, defines, CHUNK // 4 * 6,
+            region=region, targets=(targets,),
+        )
+
+    def attention_combine(self, parts: Tensor, stats: Tensor, out: Tensor, **extra: Any) -> Call:
+        """Chunks of `attention_mix_split` -> out [1, heads]."""
+        defines = {"EP4": self.dims.ep4, "CHUNK4": CHUNK // 4}
+        inputs = {"parts": parts, "stats": stats}
+        fetches = 2 * ceil_div(self.dims.n_positions, CHUNK)
+        return self._call("attention_combine", inputs, out, defines, fetches, **extra)
+
+    def softmax_stats(self, scores: Tensor, out: Tensor) -> Call:
+        """Maximum and 1 / sum of each score row -> out [T * n_head, 4]."""
+
+        def fetches(step: Step) -> int:
+            return ceil_div(step.n_keys, 4) * 2 * self.rows
+
+        return self._score_call(
+            "softmax_stats", {"scores": scores}, out, self._attention_defines(), fetches, {}
+        )
+
+    def softmax(self, scores: Tensor, stats: Tensor, out: Tensor, **extra: Any) -> Call:
+        """Scores [T * n_head, S] -> probabilities of the same shape."""
+        inputs = {"scores": scores, "stats": stats}
+        return self._score_call(
+            "softmax", inputs, out, self._attention_defines(), 2 * self.rows, extra
+        )
+
+    def attention_apply(self, probs: Tensor, kv: Tensor, out: Tensor, **extra: Any) -> Call:
+        """probs v -> out [T, heads]."""
+
+        def fetches(step: Step) -> int:
+            return ceil_div(step.n_keys, 4) * (4 + self.rows)
+
+        inputs = {"probs": probs, "kv": kv}
+        return self._call(
+            "attention_apply", inputs, out, self._attention_defines(), fetches, **extra
+        )
+
+    def activate(self, x: Tensor, out: Tensor, activation: str, **extra: Any) -> Call:
+        """activation(x), element by element."""
+        defines = {"ACTIVATION": f"ACTIVATION_{activation}"}
+        return self._call("activate", {"x": x}, out, defines, self.rows, **extra)
+
+    def add(self, x: Tensor, residual: Tensor, out: Tensor, **extra: Any) -> Call:
+        """x + residual, element by element."""
+        inputs = {"x": x, "residual": residual}
+        return self._call("add", inputs, out, {}, 2 * self.rows, **extra)
+
+    # What the calls share ----------------------------------------------------------------------
+
+    def _norm_defines(self) -> dict[str, object]:
+        return {
+            "E4": self.dims.e4,
+            "N_EMBD": self.dims.n_embd,
+            "LAYER_NORM_EPSILON": f"{self.dims.layer_norm_epsilon:.9e}",
+        }
+
+    def _attention_defines(self) -> dict[str, object]:
+        d = self.dims
+        return {
+            "HEADS": d.n_head, "HEAD4": d.head4, "EP4": d.ep4, "V_FIRST4": d.ep4,
+            "CHUNK4": CHUNK // 4,
+        }
+
+    def _score_call(
+        self,
+        name: str,
+        inputs: Mapping[str, Tensor],
+        out: Tensor,
+        defines: Mapping[str, object],
+        fetches: int | Callable[[Step], int],
+        extra: Mapping[str, Any],
+    ) -> Call:
+        """A call whose rows are (row group, head) and whose columns are keys."""
+        grid, rows, heads = out.rows, self.rows, self.dims.n_head
+
+        def region(step: Step) -> Region:
+            width = min(grid.width, ceil_div(step.n_keys, 4))
+            return Region(0, 0, width, ceil_div(step.n_rows, rows) * heads * grid.fold)
+
+        return self._call(name, inputs, out, defines, fetches, region=region, **extra)
+
+    def _call(
+        self,
+        name: str,
+        inputs: Mapping[str, Tensor],
+        out: Tensor,
+        defines: Mapping[str, object],
+        fetches: int | Callable[[Step], int],
+        *,
+        region: Callable[[Step], Region] | None = None,
+        targets: tuple[Attachments, ...] | None = None,
+        cache: bool = False,
+        x_block: Block | None = None,
+        capture: Block | None = None,
+        label: str = "",
+    ) -> Call:
+        grids = {
+            f"{key.upper()}_GRID": tensor.grid.glsl() for key, tensor in inputs.items()
+        }
+        if x_block is not None:
+            grids["X_BLOCK"] = str(x_block.nbytes // 16)
+        if targets is None:
+            targets = _cache_targets(out, self.rows) if cache else (row_attachments(out),)
+        count: Callable[[Step], int] = fetches if callable(fetches) else (lambda _, n=fetches: n)
+        return Call(
+            operation=PASSES[name],
+            inputs=inputs,
+            targets=targets,
+            defines={"ROWS": self.rows, "OUT_GRID": out.grid.glsl(), **grids, **defines},
+            region=region or _row_region(out.rows, self.rows, cache),
+            fetches=count,
+            output=out,
+            x_block=x_block,
+            capture=capture,
+            label=label,
+        )
+
+
+def _row_region(grid: RowsGrid, rows: int, cache: bool) -> Callable[[Step], Region]:
+    """The texels of the step's rows: from the top, or at their positions in a cache."""
+
+    def region(step: Step) -> Region:
+        height = ceil_div(step.n_rows, rows) * grid.fold
+        if not cache:
+            return Region(0, 0, grid.width, height)
+        group, layer = divmod(step.n_past, grid.layers)
+        return Region(0, group * grid.fold, grid.width, height, layer if rows == 1 else 0)
+
+    return region
+
+
+def _cache_targets(cache: Tensor, rows: int) -> tuple[Attachments, ...]:
+    """One row at a time goes to the layer of its position; a row group to all layers at once."""
+    attachments = row_attachments(cache)
+    return tuple((one,) for one in attachments) if rows == 1 else (attachments,)
+
+
+def _scales(w: Matrix) -> dict[str, Tensor]:
+    return {} if w.scales is None else {"scales": w.scales}
+
+
+def _stats(norm: Norm) -> dict[str, Tensor]:
+    return {} if norm.stats is None else {"stats": norm.stats}
+
+
+def _norm_source(norm: Norm) -> dict[str, object]:
+    if norm.stats is not None:
+        return {"NORM_IN_TEXTURE": 1}
+    return {"NORM_IN_VERTEX": 1, "NORM_ROW": norm.row}
