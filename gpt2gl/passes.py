@@ -84,7 +84,9 @@ class Passes:
         """Token plus position embeddings of the step's tokens -> out [T, n_embd]."""
         d = self.dims
         defines = {
-            "E4": d.e4, "N_POSITIONS": d.n_positions, **wte.layout.defines(wte.k),
+            "E4": d.e4,
+            "N_POSITIONS": d.n_positions,
+            **wte.layout.defines(wte.k),
         }
         inputs = {"weights": wte.weights, "wpe": wpe, **_scales(wte)}
         return self._call("embed", inputs, out, defines, fetches=2 + 4, **extra)
@@ -150,8 +152,14 @@ class Passes:
         weight_fetches = 16 // (w.layout.n_per_texel * w.layout.k_per_texel)
         x_fetches = self.rows if x_block is None else 0
         return self._call(
-            "linear", inputs, out, defines, k4 * (weight_fetches + x_fetches),
-            cache=cache, x_block=x_block, **extra,
+            "linear",
+            inputs,
+            out,
+            defines,
+            k4 * (weight_fetches + x_fetches),
+            cache=cache,
+            x_block=x_block,
+            **extra,
         )
 
     def attention_scores(
@@ -160,7 +168,9 @@ class Passes:
         """q [T, heads] and the keys in kv [S, 2 heads] -> scores [T * n_head, S], masked."""
         defines = {**self._attention_defines(), "SCALE": f"{scale:.9e}"}
         fetches = self.dims.head4 * (4 + self.rows)
-        return self._score_call("attention_scores", {"q": q, "kv": kv}, out, defines, fetches, extra)
+        return self._score_call(
+            "attention_scores", {"q": q, "kv": kv}, out, defines, fetches, extra
+        )
 
     def attention_mix(self, scores: Tensor, kv: Tensor, out: Tensor) -> Call:
         """softmax(scores) v -> out [T, heads], in one pass."""
@@ -173,9 +183,7 @@ class Passes:
             "attention_mix", {"scores": scores, "kv": kv}, out, self._attention_defines(), fetches
         )
 
-    def attention_mix_split(
-        self, scores: Tensor, kv: Tensor, parts: Tensor, stats: Tensor
-    ) -> Call:
+    def attention_mix_split(self, scores: Tensor, kv: Tensor, parts: Tensor, stats: Tensor) -> Call:
         """The same for one query row, cut into chunks of keys -> parts and stats [chunks, heads]."""
         grid = parts.rows
         targets: Attachments = ((parts.texture, 0), (stats.texture, 0))
@@ -185,8 +193,13 @@ class Passes:
 
         defines = {**self._attention_defines(), "SPLIT": 1}
         return self._call(
-            "attention_mix", {"scores": scores, "kv": kv}, parts, defines, CHUNK // 4 * 6,
-            region=region, targets=(targets,),
+            "attention_mix",
+            {"scores": scores, "kv": kv},
+            parts,
+            defines,
+            CHUNK // 4 * 6,
+            region=region,
+            targets=(targets,),
         )
 
     def attention_combine(self, parts: Tensor, stats: Tensor, out: Tensor, **extra: Any) -> Call:
@@ -246,7 +259,10 @@ class Passes:
     def _attention_defines(self) -> dict[str, object]:
         d = self.dims
         return {
-            "HEADS": d.n_head, "HEAD4": d.head4, "EP4": d.ep4, "V_FIRST4": d.ep4,
+            "HEADS": d.n_head,
+            "HEAD4": d.head4,
+            "EP4": d.ep4,
+            "V_FIRST4": d.ep4,
             "CHUNK4": CHUNK // 4,
         }
 
@@ -263,8 +279,10 @@ class Passes:
         grid, rows, heads = out.rows, self.rows, self.dims.n_head
 
         def region(step: Step) -> Region:
-            width = min(grid.width, ceil_div(step.n_keys, 4))
-            return Region(0, 0, width, ceil_div(step.n_rows, rows) * heads * grid.fold)
+            groups = ceil_div(step.n_rows, rows)
+            # The rows that fill up the last group see keys of their own, which must be drawn too.
+            width = min(grid.width, ceil_div(step.n_past + groups * rows, 4))
+            return Region(0, 0, width, groups * heads * grid.fold)
 
         return self._call(name, inputs, out, defines, fetches, region=region, **extra)
 
@@ -283,9 +301,7 @@ class Passes:
         capture: Block | None = None,
         label: str = "",
     ) -> Call:
-        grids = {
-            f"{key.upper()}_GRID": tensor.grid.glsl() for key, tensor in inputs.items()
-        }
+        grids = {f"{key.upper()}_GRID": tensor.grid.glsl() for key, tensor in inputs.items()}
         if x_block is not None:
             grids["X_BLOCK"] = str(x_block.nbytes // 16)
         if targets is None:

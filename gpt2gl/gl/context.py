@@ -22,9 +22,13 @@ _headless: Context | None = None
 
 @dataclass
 class Context:
-    """An OpenGL context that can be made current; `window` is pyglet's, or None when adopted."""
+    """An OpenGL context that can be made current; `window` is pyglet's, or None when adopted.
+
+    `owner` is the device whose state is set in the context now; devices may share a context.
+    """
 
     window: Any | None
+    owner: object | None = None
 
     def make_current(self) -> None:
         if self.window is not None:

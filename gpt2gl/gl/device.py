@@ -59,7 +59,7 @@ class Device:
         self._gl = Calls()
         self._vertex_array = int(GL.glGenVertexArrays(1))
         self._buffers: list[int] = []
-        self._blocks = 0
+        self._blocks: list[Block] = []
         self._epoch = 0
         self._step_data = np.zeros(4 + MAX_ROWS, np.int32)
         self._step = self._buffer(self._step_data.nbytes)
@@ -85,7 +85,10 @@ class Device:
         for buffer in (GL.GL_PIXEL_PACK_BUFFER, GL.GL_PIXEL_UNPACK_BUFFER):
             GL.glBindBuffer(buffer, 0)
         GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, FIRST_BLOCK_BINDING + STEP_BINDING, self._step)
+        for block in self._blocks:
+            GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, block.binding, block.buffer)
         self._epoch += 1
+        self.context.owner = self
 
     def end(self) -> None:
         """Give the context back: no framebuffer, program, vertex array or buffer of ours bound."""
@@ -95,6 +98,13 @@ class Device:
         GL.glBindBuffer(GL.GL_PIXEL_PACK_BUFFER, 0)
         GL.glActiveTexture(GL.GL_TEXTURE0)
         GL.glBindTexture(GL.GL_TEXTURE_2D_ARRAY, 0)
+        self.context.owner = None
+
+    def take(self) -> None:
+        """`begin`, unless the context is in this device's hands already."""
+        if self.context.owner is not self:
+            self.context.make_current()
+            self.begin()
 
     def check(self) -> None:
         """Report an error that GL has noted since the last check.
@@ -106,8 +116,9 @@ class Device:
         if code == GL.GL_OUT_OF_MEMORY:
             raise DeviceError("the GPU ran out of memory: use a smaller model or precision")
         if code != GL.GL_NO_ERROR:
-            raise DeviceError(f"OpenGL error {int(code):#x} on {self.limits.renderer};"
-                              " run 'gpt2gl doctor'")
+            raise DeviceError(
+                f"OpenGL error {int(code):#x} on {self.limits.renderer}; run 'gpt2gl doctor'"
+            )
 
     # Passes ------------------------------------------------------------------------------------
 
@@ -118,6 +129,7 @@ class Device:
             ShaderError: the pass does not compile for these tensors.
             DeviceError: its targets cannot be drawn to.
         """
+        self.take()
         units = {name: unit for unit, name in enumerate(call.operation.inputs)}
         blocks = {"Step": FIRST_BLOCK_BINDING + STEP_BINDING}
         if call.x_block is not None:
@@ -134,13 +146,12 @@ class Device:
 
     def set_step(self, step: Step, tokens: Sequence[int]) -> None:
         """Tell the passes how many rows are cached and which tokens the new rows hold."""
+        self.take()
         data = self._step_data
         data[:4] = (step.n_past, step.n_rows, step.n_rows - 1, 0)
         data[4 : 4 + len(tokens)] = tokens
         self._gl.glBindBuffer(GL.GL_UNIFORM_BUFFER, self._step)
-        self._gl.glBufferSubData(
-            GL.GL_UNIFORM_BUFFER, 0, 16 + 4 * len(tokens), data.ctypes.data
-        )
+        self._gl.glBufferSubData(GL.GL_UNIFORM_BUFFER, 0, 16 + 4 * len(tokens), data.ctypes.data)
 
     def draw(self, prepared: Prepared, step: Step) -> Iterator[None]:
         """Draw a pass in bands of bounded work, yielding between them.
@@ -196,11 +207,11 @@ class Device:
 
     def block(self, nbytes: int) -> Block:
         """A uniform block for one row of activations, bound for good to a binding of its own."""
-        self._blocks += 1
-        binding = FIRST_BLOCK_BINDING + STEP_BINDING + self._blocks
+        binding = FIRST_BLOCK_BINDING + STEP_BINDING + 1 + len(self._blocks)
         buffer = self._buffer(nbytes)
         GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, binding, buffer)
-        return Block(buffer, binding, nbytes)
+        self._blocks.append(Block(buffer, binding, nbytes))
+        return self._blocks[-1]
 
     def _buffer(self, nbytes: int) -> int:
         buffer = int(GL.glGenBuffers(1))
@@ -219,6 +230,7 @@ class Device:
         self, texture: int, layer: int, y: int, width: int, height: int
     ) -> np.ndarray[Any, np.dtype[np.float32]]:
         """RGBA float texels [height, width, 4] of one layer, from line `y` on."""
+        self.take()
         texels = np.empty((height, width, 4), np.float32)
         framebuffer = self.framebuffers.get(((texture, layer),))
         self._gl.glBindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
@@ -242,11 +254,13 @@ class Device:
         if self._vertex_array == 0:
             return
         self.context.make_current()
+        self.end()  # GL keeps a deleted program for as long as it is in use
         self.framebuffers.close()
         self.pool.close()
         self.programs.close()
         GL.glDeleteBuffers(len(self._buffers), self._buffers)
         self._buffers.clear()
+        self._blocks.clear()
         GL.glDeleteVertexArrays(1, [self._vertex_array])
         self._vertex_array = 0
 

@@ -26,7 +26,9 @@ class Limits:
     @property
     def is_software(self) -> bool:
         """Whether the CPU draws: worth telling a user who expects a GPU."""
-        return any(name in self.renderer.lower() for name in ("llvmpipe", "softpipe", "swiftshader"))
+        return any(
+            name in self.renderer.lower() for name in ("llvmpipe", "softpipe", "swiftshader")
+        )
 
     @property
     def rows_per_fragment(self) -> int:

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from OpenGL import GL
 
@@ -85,10 +84,11 @@ def _expand_into(
 
 
 def _read(name: str, included_from: tuple[str, int]) -> str:
-    path: Path = shader_path(name)
-    if not path.is_file():
+    try:
+        path = shader_path(name)
+    except ShaderError as error:
         file, line = included_from
-        raise ShaderError(f"{file}:{line} includes {name}, which does not exist; reinstall gpt2gl")
+        raise ShaderError(f"{file}:{line} includes {name}: {error}") from error
     return path.read_text(encoding="utf-8")
 
 

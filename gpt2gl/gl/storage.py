@@ -66,9 +66,7 @@ def upload_rows(device: Device, values: Floats, use: str, *, width: int | None =
     return tensor
 
 
-def read_rows(
-    device: Device, tensor: Tensor, first: int = 0, count: int | None = None
-) -> Floats:
+def read_rows(device: Device, tensor: Tensor, first: int = 0, count: int | None = None) -> Floats:
     """Elements [count, columns] of a rows tensor from row `first` on; waits for the device."""
     grid = tensor.rows
     last = grid.rows if count is None else first + count

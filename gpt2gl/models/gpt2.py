@@ -55,9 +55,7 @@ class GPT2:
         self.weights = weights
         self.cache = allocate_cache(device, self.dims, config.n_layer, DECODE_WIDTH)
         self.planner = Planner(device, config, self.dims, weights, self.cache)
-        self._logits = allocate_rows(
-            device, 1, config.vocab_size, "scratch", width=DECODE_WIDTH
-        )
+        self._logits = allocate_rows(device, 1, config.vocab_size, "scratch", width=DECODE_WIDTH)
         self._scratch: dict[str, Scratch] = {}
         self._plans: dict[str, list[Prepared]] = {}
 
@@ -197,9 +195,7 @@ class GPT2:
 
     def _scratch_of(self, name: str, rows: int, width: int | None) -> Scratch:
         if name not in self._scratch:
-            self._scratch[name] = Scratch(
-                self.device, self.dims, self.config.n_inner, rows, width
-            )
+            self._scratch[name] = Scratch(self.device, self.dims, self.config.n_inner, rows, width)
         return self._scratch[name]
 
     # Lifetime ----------------------------------------------------------------------------------

@@ -40,8 +40,9 @@ class Scratch:
     def tensor(self, columns: int) -> Tensor:
         """A [T, columns] tensor in this plan's geometry."""
         return self._keep(
-            allocate_rows(self.device, self.max_rows, columns, "scratch",
-                          layers=self.rows, width=self.width)
+            allocate_rows(
+                self.device, self.max_rows, columns, "scratch", layers=self.rows, width=self.width
+            )
         )
 
     def score_tensor(self, columns: int | None = None) -> Tensor:
@@ -90,7 +91,9 @@ class Planner:
     def decode(self, s: Scratch) -> list[Call]:
         """One token: embedding and all layers; the last residual ends in s.x[0]."""
         p = Passes(self.device, self.dims, 1)
-        blocks = {name: self.block_for(t) for name, t in (("x", s.x[0]), ("z", s.z), ("mid", s.mid))}
+        blocks = {
+            name: self.block_for(t) for name, t in (("x", s.x[0]), ("z", s.z), ("mid", s.mid))
+        }
         parts, stats = s.parts(), s.parts()
         calls = [p.embed(self.weights.wte, self.weights.wpe, s.x[0], capture=blocks["x"])]
         for i, (layer, kv) in enumerate(zip(self.weights.layers, self.cache.layers, strict=True)):
@@ -99,21 +102,43 @@ class Planner:
         return calls
 
     def _decode_attention(
-        self, p: Passes, s: Scratch, i: int, layer: LayerWeights, kv: Tensor,
-        blocks: dict[str, Block | None], parts: tuple[Tensor, Tensor],
+        self,
+        p: Passes,
+        s: Scratch,
+        i: int,
+        layer: LayerWeights,
+        kv: Tensor,
+        blocks: dict[str, Block | None],
+        parts: tuple[Tensor, Tensor],
     ) -> list[Call]:
         heads = 4 * self.dims.ep4
         w, bias = layer.c_attn.matrix, layer.c_attn.bias
         proj = layer.attn_c_proj
         return [
             p.linear(s.x[0], w, bias, s.q, columns=heads, norm=Norm(), x_block=blocks["x"]),
-            p.linear(s.x[0], w, bias, kv, first=heads, columns=2 * heads, norm=Norm(),
-                     cache=True, x_block=blocks["x"]),
+            p.linear(
+                s.x[0],
+                w,
+                bias,
+                kv,
+                first=heads,
+                columns=2 * heads,
+                norm=Norm(),
+                cache=True,
+                x_block=blocks["x"],
+            ),
             p.attention_scores(s.q, kv, s.scores, self.scale(i)),
             p.attention_mix_split(s.scores, kv, *parts),
             p.attention_combine(*parts, s.z, capture=blocks["z"]),
-            p.linear(s.z, proj.matrix, proj.bias, s.x[1], residual=s.x[0],
-                     x_block=blocks["z"], capture=blocks["x"]),
+            p.linear(
+                s.z,
+                proj.matrix,
+                proj.bias,
+                s.x[1],
+                residual=s.x[0],
+                x_block=blocks["z"],
+                capture=blocks["x"],
+            ),
         ]
 
     def _decode_mlp(
@@ -121,11 +146,25 @@ class Planner:
     ) -> list[Call]:
         fc, proj = layer.c_fc, layer.mlp_c_proj
         return [
-            p.linear(s.x[1], fc.matrix, fc.bias, s.mid, norm=Norm(),
-                     activation=self.config.activation_function,
-                     x_block=blocks["x"], capture=blocks["mid"]),
-            p.linear(s.mid, proj.matrix, proj.bias, s.x[0], residual=s.x[1],
-                     x_block=blocks["mid"], capture=blocks["x"]),
+            p.linear(
+                s.x[1],
+                fc.matrix,
+                fc.bias,
+                s.mid,
+                norm=Norm(),
+                activation=self.config.activation_function,
+                x_block=blocks["x"],
+                capture=blocks["mid"],
+            ),
+            p.linear(
+                s.mid,
+                proj.matrix,
+                proj.bias,
+                s.x[0],
+                residual=s.x[1],
+                x_block=blocks["mid"],
+                capture=blocks["x"],
+            ),
         ]
 
     # Prefill -----------------------------------------------------------------------------------
@@ -143,13 +182,21 @@ class Planner:
             calls += [
                 p.row_stats(s.x[0], stats),
                 p.linear(s.x[0], w, bias, s.q, columns=heads, norm=norm),
-                p.linear(s.x[0], w, bias, kv, first=heads, columns=2 * heads, norm=norm, cache=True),
+                p.linear(
+                    s.x[0], w, bias, kv, first=heads, columns=2 * heads, norm=norm, cache=True
+                ),
                 p.attention_scores(s.q, kv, s.scores, self.scale(i)),
                 p.attention_mix(s.scores, kv, s.z),
                 p.linear(s.z, proj.matrix, proj.bias, s.x[1], residual=s.x[0]),
                 p.row_stats(s.x[1], stats),
-                p.linear(s.x[1], fc.matrix, fc.bias, s.mid, norm=norm,
-                         activation=self.config.activation_function),
+                p.linear(
+                    s.x[1],
+                    fc.matrix,
+                    fc.bias,
+                    s.mid,
+                    norm=norm,
+                    activation=self.config.activation_function,
+                ),
                 p.linear(s.mid, out.matrix, out.bias, s.x[0], residual=s.x[1]),
             ]
         return calls
@@ -188,8 +235,16 @@ class Planner:
         yield p.row_stats(s.x[0], t.stats)
         yield p.layernorm(s.x[0], t.normed, Norm(t.stats), affine, label=f"{name}.ln_1")
         yield p.linear(t.normed, w, bias, s.q, columns=heads, label=f"{name}.attn.q")
-        yield p.linear(t.normed, w, bias, kv, first=heads, columns=2 * heads, cache=True,
-                       label=f"{name}.attn.kv")
+        yield p.linear(
+            t.normed,
+            w,
+            bias,
+            kv,
+            first=heads,
+            columns=2 * heads,
+            cache=True,
+            label=f"{name}.attn.kv",
+        )
         yield p.attention_scores(s.q, kv, s.scores, self.scale(i), label=f"{name}.attn.scores")
         yield p.softmax_stats(s.scores, t.score_stats)
         yield p.softmax(s.scores, t.score_stats, t.probs, label=f"{name}.attn.probs")

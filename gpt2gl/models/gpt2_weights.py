@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,9 +69,7 @@ class Uploader:
     `weights` is complete.
     """
 
-    def __init__(
-        self, device: Device, checkpoint: Checkpoint, layout: Layout, dims: Dims
-    ) -> None:
+    def __init__(self, device: Device, checkpoint: Checkpoint, layout: Layout, dims: Dims) -> None:
         self.device = device
         self.checkpoint = checkpoint
         self.config: ModelConfig = checkpoint.config
@@ -98,7 +96,7 @@ class Uploader:
         head = wte if tied else self._embedding("lm_head.weight")
         self.weights = GPT2Weights(wte, wpe, layers, ln_f, Product(head, None))
 
-    def _layer(self, name: str) -> Iterator[None]:
+    def _layer(self, name: str) -> Generator[None, None, LayerWeights]:
         ln_1 = self._affine(f"{name}.ln_1")
         w, b = self._weight_and_bias(f"{name}.attn.c_attn")
         w, b = self._folded(w, b, ln_1)
@@ -113,7 +111,7 @@ class Uploader:
         yield
         mlp_c_proj = self._product(*self._weight_and_bias(f"{name}.mlp.c_proj"))
         yield
-        return LayerWeights(ln_1, c_attn, attn_c_proj, ln_2, c_fc, mlp_c_proj)  # type: ignore[return-value]
+        return LayerWeights(ln_1, c_attn, attn_c_proj, ln_2, c_fc, mlp_c_proj)
 
     def _read(self, name: str) -> Floats:
         tensor = self.checkpoint.tensors[name]

@@ -1,0 +1,99 @@
+"""From a model's name to a session: find it, open it, upload it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from gpt2gl.config import ModelConfig
+from gpt2gl.errors import ModelNotFound, OptionError
+from gpt2gl.gl.context import Context, headless
+from gpt2gl.models.gpt2 import GPT2
+from gpt2gl.resources import embedded_models
+from gpt2gl.session import Session
+from gpt2gl.tokenizer import Tokenizer
+from gpt2gl.weights import Checkpoint, open_checkpoint, random_checkpoint
+
+DEFAULT_MODEL = "storyteller"
+DEFAULT_PRECISION = "fp32"
+RANDOM = "random:"
+
+
+def load(
+    name: str = DEFAULT_MODEL,
+    precision: str = DEFAULT_PRECISION,
+    *,
+    context: Context | None = None,
+    progress: Callable[[float], None] = lambda fraction: None,
+) -> Session:
+    """Load a model onto the GPU.
+
+    Args:
+        name: an embedded model's name, a folder in Hugging Face layout, a `.safetensors` or
+            `.gguf` file, or `random:gpt2` and the like for seeded random weights of that shape.
+        precision: fp32, fp32-plain, fp16, int8 or int4.
+        context: where to draw; by default a headless context of this process.
+        progress: called with the fraction uploaded.
+
+    Raises:
+        ModelNotFound, ConfigError, WeightError, TokenizerError: the model cannot be read.
+        DeviceError: there is no usable OpenGL driver, or no room on the GPU.
+        OptionError: no such precision.
+    """
+    checkpoint = find_checkpoint(name)
+    try:
+        model = _upload(checkpoint, precision, context or headless(), progress)
+        return Session(model, find_tokenizer(checkpoint), name)
+    finally:
+        checkpoint.close()
+
+
+def find_checkpoint(name: str) -> Checkpoint:
+    """Open a model by name or path, see `load`.
+
+    Raises:
+        ModelNotFound: there is none; lists the embedded ones.
+    """
+    if name.startswith(RANDOM):
+        return random_checkpoint(ModelConfig.gpt2(name.removeprefix(RANDOM)), seed=0)
+    embedded = embedded_models()
+    path = embedded.get(name) or Path(name)
+    if not path.exists():
+        raise ModelNotFound(
+            f"no model {name!r}: give a folder or file that exists, or one of"
+            f" {', '.join(sorted(embedded))}"
+        )
+    return open_checkpoint(path)
+
+
+def find_tokenizer(checkpoint: Checkpoint) -> Tokenizer | None:
+    """The tokenizer that came with a checkpoint; None for random weights."""
+    if checkpoint.tokenizer_vocab is not None:
+        found = checkpoint.tokenizer_vocab
+        return Tokenizer.from_vocab(found.vocab, found.merges, found.special)
+    if checkpoint.tokenizer_source is None:
+        return None
+    return Tokenizer.from_directory(checkpoint.tokenizer_source)
+
+
+def _upload(
+    checkpoint: Checkpoint, precision: str, context: Context, progress: Callable[[float], None]
+) -> GPT2:
+    # These import OpenGL, which must not happen before the context has chosen its platform.
+    from gpt2gl.gl.device import Device
+    from gpt2gl.gl.layouts import PRECISIONS
+    from gpt2gl.gl.probe import probe_float_targets
+
+    if precision not in PRECISIONS:
+        raise OptionError(f"--precision is {precision}; allowed: {' | '.join(PRECISIONS)}")
+    device = Device(context)
+    try:
+        probe_float_targets(device)
+        for step in GPT2.load_steps(device, checkpoint, PRECISIONS[precision]):
+            if isinstance(step, GPT2):
+                return step
+            progress(step)
+    except BaseException:
+        device.close()
+        raise
+    raise AssertionError("load_steps ends with the model")

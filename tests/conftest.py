@@ -1,0 +1,103 @@
+"""Devices for tests, and the checks around each test that uses one.
+
+A test that asks for a device gets it on the process's one headless context. Before and after it
+no GL error may be pending, and afterwards every object that was made must be gone: by the
+device's own count, and by asking the driver about each name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from gpt2gl.errors import DeviceError
+from gpt2gl.gl.context import Context, headless
+from gpt2gl.gl.device import Device
+from tests.gl_objects import GLObjects
+
+NOTHING = {"textures": 0, "framebuffers": 0, "programs": 0, "buffers": 0}
+
+MakeDevice = Callable[..., Device]
+
+
+@pytest.fixture(scope="session")
+def context() -> Context:
+    """The headless context. Without a driver these tests fail: nothing else tests the engine."""
+    try:
+        return headless()
+    except DeviceError as error:
+        pytest.fail(f"the engine's tests need an OpenGL driver: {error}", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def gl_objects(context: Context) -> Iterator[GLObjects]:
+    objects = GLObjects()
+    with pytest.MonkeyPatch.context() as patch:
+        objects.watch(patch.setattr)
+        yield objects
+
+
+@pytest.fixture(autouse=True)
+def clean_gl(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No error pending around a test with a context; no object left by one with its own device."""
+    if "context" not in request.fixturenames:
+        yield
+        return
+    objects: GLObjects = request.getfixturevalue("gl_objects")
+    before = objects.alive()
+    assert pending_errors() == []
+    yield
+    assert pending_errors() == []
+    if not MODULE_WIDE & set(request.fixturenames):
+        assert objects.alive() == before
+
+
+def pending_errors() -> list[int]:
+    """Errors that GL has noted and nobody has asked for."""
+    from OpenGL import GL
+
+    return [int(code) for code in iter(GL.glGetError, GL.GL_NO_ERROR)]
+
+
+@pytest.fixture
+def make_device(context: Context, gl_objects: GLObjects) -> Iterator[MakeDevice]:
+    """Makes devices, with limits lowered where asked: `make_device(max_side=2048)`."""
+    yield from devices(context, gl_objects)
+
+
+@pytest.fixture
+def device(make_device: MakeDevice) -> Device:
+    """A device of the test's own, closed and checked for leaks after it."""
+    return make_device()
+
+
+@pytest.fixture(scope="module")
+def make_module_device(context: Context, gl_objects: GLObjects) -> Iterator[MakeDevice]:
+    """The same for all tests of a module: leaks are checked after the last of them."""
+    yield from devices(context, gl_objects)
+
+
+@pytest.fixture(scope="module")
+def module_device(make_module_device: MakeDevice) -> Device:
+    """One device for a module's tests, so that they share compiled programs."""
+    return make_module_device()
+
+
+MODULE_WIDE = {"make_module_device", "module_device"}
+
+
+def devices(context: Context, objects: GLObjects) -> Iterator[MakeDevice]:
+    """A factory of devices; afterwards closes them all and checks that nothing is left."""
+    before = objects.alive()
+    made: list[Device] = []
+
+    def make(**limit: int) -> Device:
+        made.append(Device(context, **limit))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+        assert each.counts() == NOTHING
+    assert objects.alive() == before

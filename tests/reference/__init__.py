@@ -1,0 +1,1 @@
+"""References that the engine is compared with: GPT-2 in NumPy, and an adapter for transformers."""
