@@ -247,7 +247,7 @@ N_VOCAB, EOS, PROMPT, N_NEW = 40, 7, [3, 14, 15, 9, 3, 14], 16
 
 @pytest.fixture(scope="module")
 def model():
-    """A model that repeats itself and often ends the text, so that every option matters."""
+    """A model that repeats itself, so that the penalties matter."""
     torch.manual_seed(0)
     config = GPT2Config(
         vocab_size=N_VOCAB, n_positions=32, n_embd=16, n_layer=1, n_head=2,

@@ -192,7 +192,7 @@ install_package() {
   rm -f "$venv/.gpt2gl-run" "$venv/.gpt2gl-test"
   if [ "$1" = test ]; then
     say "installing gpt2gl and what its tests need (some minutes the first time)"
-    target="$root[test]"
+    target="${root}[test]"
     set -- test -c "$root/tests/constraints.txt"
   else
     say "installing gpt2gl (about a minute the first time)"

@@ -131,7 +131,9 @@ class ProgramCache:
             (GL.GL_FRAGMENT_SHADER, expand(shader, defines, self.version)),
         )
         text = "\0".join(source.text for _, source in stages)
-        key = hashlib.sha256(f"{text}\0{sorted(samplers.items())}".encode()).hexdigest()
+        # Units and bindings are part of a program's state: the same text elsewhere bound is another.
+        bound = f"{sorted(samplers.items())}{sorted(blocks.items())}"
+        key = hashlib.sha256(f"{text}\0{bound}".encode()).hexdigest()
         if key not in self._programs:
             program = self._link(name, stages)
             _bind_units(program, samplers, blocks)

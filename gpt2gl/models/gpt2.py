@@ -55,6 +55,8 @@ class GPT2:
         self.weights = weights
         self.cache = allocate_cache(device, self.dims, config.n_layer, DECODE_WIDTH)
         self.planner = Planner(device, config, self.dims, weights, self.cache)
+        self._normed = allocate_rows(device, 1, config.n_embd, "scratch", width=DECODE_WIDTH)
+        self._normed_block = self.planner.block_for(self._normed)
         self._logits = allocate_rows(device, 1, config.vocab_size, "scratch", width=DECODE_WIDTH)
         self._scratch: dict[str, Scratch] = {}
         self._plans: dict[str, list[Prepared]] = {}
@@ -183,15 +185,14 @@ class GPT2:
         if name == "trace":
             return [*self.planner.plain(many), *self.planner.plain_head(many)]
         if name == "prefill_head":
-            return self._head(many.x[0], one)
+            return self._head(many.x[0])
         s = one if name == "decode" else many
         # A layout that does not fold LayerNorm has only the plain reading.
         layers = getattr(self.planner, name) if LAYOUTS[self.layout].fold_ln else self.planner.plain
-        return [*layers(s), *(self._head(s.x[0], s) if s is one else ())]
+        return [*layers(s), *(self._head(s.x[0]) if s is one else ())]
 
-    def _head(self, x: Tensor, s: Scratch) -> list[Call]:
-        normed = s.tensor(self.config.n_embd)
-        return self.planner.head(x, normed, self._logits, self.planner.block_for(normed))
+    def _head(self, x: Tensor) -> list[Call]:
+        return self.planner.head(x, self._normed, self._logits, self._normed_block)
 
     def _scratch_of(self, name: str, rows: int, width: int | None) -> Scratch:
         if name not in self._scratch:

@@ -36,16 +36,15 @@ class AddedTokenSplitter:
         rounds = ([t for t in ordered if t.normalized is flag] for flag in (False, True))
         self._rounds = [_Finder(group) for group in rounds if group]
 
-    def split(self, text: str) -> list[str | int]:
-        """The parts of `text` in order; no plain stretch is empty."""
+    def split(self, text: str, *, special: bool) -> list[str | int]:
+        """The parts of `text` in order; no plain stretch is empty.
+
+        Where `special` is false, the special tokens are left in the plain stretches.
+        """
         parts: list[str | int] = [text] if text else []
         for finder in self._rounds:
-            parts = [cut for part in parts for cut in _cut(finder, part)]
+            parts = [cut for part in parts for cut in finder.cut(part, special)]
         return parts
-
-
-def _cut(finder: _Finder, part: str | int) -> Iterable[str | int]:
-    return [part] if isinstance(part, int) else finder.cut(part)
 
 
 class _Finder:
@@ -56,20 +55,27 @@ class _Finder:
         longest_first = sorted(self._tokens, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)))
 
-    def cut(self, text: str) -> Iterator[str | int]:
+    def cut(self, part: str | int, special: bool) -> Iterator[str | int]:
+        if isinstance(part, int):
+            yield part
+            return
         done = 0
-        for match in self._pattern.finditer(text):
-            token = self._tokens[match.group()]
-            spaces = _SPACES.match(text, match.end()) if token.rstrip else None
-            end = spaces.end() if spaces else match.end()
-            # White space as a token, all of which the token before has swallowed.
+        for token, start, end in self._matches(part, special):
+            before = part[done:start]
+            plain = before.rstrip(WHITE_SPACE) if token.lstrip else before
+            # A token of white space may lie in what the token before it swallowed.
             if token.lstrip and end <= done:
                 continue
-            before = text[done : match.start()]
-            plain = before.rstrip(WHITE_SPACE) if token.lstrip else before
             if plain:
                 yield plain
             yield token.id
             done = end
-        if done < len(text):
-            yield text[done:]
+        if done < len(part):
+            yield part[done:]
+
+    def _matches(self, text: str, special: bool) -> Iterator[tuple[AddedToken, int, int]]:
+        for match in self._pattern.finditer(text):
+            token = self._tokens[match.group()]
+            if special or not token.special:
+                spaces = _SPACES.match(text, match.end()) if token.rstrip else None
+                yield token, match.start(), spaces.end() if spaces else match.end()

@@ -39,8 +39,6 @@ class Tokenizer:
         self._bytes = vocabulary.entry_bytes(table.token_bytes)
         self._vocab_size = max(self._bytes) + 1
         self._encoder = TextEncoder(table)
-        ordinary = [token for token in vocabulary.added if not token.special]
-        self._ordinary_splitter = AddedTokenSplitter(ordinary)
         self._splitter = AddedTokenSplitter(vocabulary.added)
         self.special_ids: Mapping[str, int] = MappingProxyType(
             {token.content: token.id for token in vocabulary.added if token.special}
@@ -114,11 +112,11 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a text in which special tokens are plain text, as in all user input."""
-        return self._encode(text, self._ordinary_splitter)
+        return self._encode(text, special=False)
 
     def encode_with_special(self, text: str) -> list[int]:
         """Token ids of a text in which the special tokens mean themselves."""
-        return self._encode(text, self._splitter)
+        return self._encode(text, special=True)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of a sequence of tokens; bytes that are no UTF-8 become U+FFFD.
@@ -156,9 +154,9 @@ class Tokenizer:
         """
         return printable(self.token_bytes(token_id))
 
-    def _encode(self, text: str, splitter: AddedTokenSplitter) -> list[int]:
+    def _encode(self, text: str, *, special: bool) -> list[int]:
         ids: list[int] = []
-        for part in splitter.split(_without_surrogates(text)):
+        for part in self._splitter.split(_without_surrogates(text), special=special):
             ids += [part] if isinstance(part, int) else self._encoder.encode(part)
         return ids
 
