@@ -43,7 +43,7 @@ class DeviceError(Gpt2glError):
 
 
 class ShaderError(DeviceError):
-    """A shader does not compile or link; names the pass, the file and line, and the driver's log."""
+    """A shader does not compile or link; names pass, file, line and the driver's log."""
 
 
 class VerificationError(Gpt2glError):

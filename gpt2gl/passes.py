@@ -100,7 +100,7 @@ class Passes:
     ) -> Call:
         """LayerNorm of x [T, n_embd], with gain and bias where given -> out [T, n_embd]."""
         inputs = {"x": x, **_stats(norm)}
-        defines = {**self._norm_defines(), **_norm_source(norm)}
+        defines = self._normalised(norm)
         if affine is not None:
             inputs |= {"gain": affine[0], "bias": affine[1]}
             defines["AFFINE"] = 1
@@ -127,39 +127,22 @@ class Passes:
         Columns `first` to `first + columns` of W are computed. With `cache`, `out` is a cache
         and the rows land at their positions.
         """
-        k4 = ceil_div(w.k, 4)
-        inputs = {"weights": w.weights, **_scales(w)}
+        optional = {"bias": bias, "residual": residual, "x": None if x_block else x}
+        present = {name: tensor for name, tensor in optional.items() if tensor is not None}
+        inputs = {"weights": w.weights, **present, **_scales(w), **_stats(norm)}
         defines: dict[str, object] = {
-            "K4": k4,
+            "K4": ceil_div(w.k, 4),
             "N4": ceil_div(w.n if columns is None else columns, 4),
             "FIRST_N4": first // 4,
             "FIRST_GROUP": "(n_past() / OUT_GRID.z)" if cache else "0",
             **w.layout.defines(w.k),
+            **{name.upper(): 1 for name in present if name != "x"},
+            **self._normalised(norm),
+            **_activation(activation),
         }
-        if bias is not None:
-            inputs["bias"] = bias
-            defines["BIAS"] = 1
-        if norm is not None:
-            defines |= {**self._norm_defines(), **_norm_source(norm)}
-            inputs |= _stats(norm)
-        if activation is not None:
-            defines["ACTIVATION"] = f"ACTIVATION_{activation}"
-        if residual is not None:
-            inputs["residual"] = residual
-            defines["RESIDUAL"] = 1
-        if x_block is None:
-            inputs["x"] = x
-        weight_fetches = 16 // (w.layout.n_per_texel * w.layout.k_per_texel)
-        x_fetches = self.rows if x_block is None else 0
+        fetches = ceil_div(w.k, 4) * (w.layout.fetches + (0 if x_block else self.rows))
         return self._call(
-            "linear",
-            inputs,
-            out,
-            defines,
-            k4 * (weight_fetches + x_fetches),
-            cache=cache,
-            x_block=x_block,
-            **extra,
+            "linear", inputs, out, defines, fetches, cache=cache, x_block=x_block, **extra
         )
 
     def attention_scores(
@@ -184,7 +167,7 @@ class Passes:
         )
 
     def attention_mix_split(self, scores: Tensor, kv: Tensor, parts: Tensor, stats: Tensor) -> Call:
-        """The same for one query row, cut into chunks of keys -> parts and stats [chunks, heads]."""
+        """The same for one query row, by chunks of keys -> parts and stats [chunks, heads]."""
         grid = parts.rows
         targets: Attachments = ((parts.texture, 0), (stats.texture, 0))
 
@@ -239,8 +222,7 @@ class Passes:
 
     def activate(self, x: Tensor, out: Tensor, activation: str, **extra: Any) -> Call:
         """activation(x), element by element."""
-        defines = {"ACTIVATION": f"ACTIVATION_{activation}"}
-        return self._call("activate", {"x": x}, out, defines, self.rows, **extra)
+        return self._call("activate", {"x": x}, out, _activation(activation), self.rows, **extra)
 
     def add(self, x: Tensor, residual: Tensor, out: Tensor, **extra: Any) -> Call:
         """x + residual, element by element."""
@@ -255,6 +237,13 @@ class Passes:
             "N_EMBD": self.dims.n_embd,
             "LAYER_NORM_EPSILON": f"{self.dims.layer_norm_epsilon:.9e}",
         }
+
+    def _normalised(self, norm: Norm | None) -> dict[str, object]:
+        if norm is None:
+            return {}
+        if norm.stats is not None:
+            return {**self._norm_defines(), "NORM_IN_TEXTURE": 1}
+        return {**self._norm_defines(), "NORM_IN_VERTEX": 1, "NORM_ROW": norm.row}
 
     def _attention_defines(self) -> dict[str, object]:
         d = self.dims
@@ -306,19 +295,22 @@ class Passes:
             grids["X_BLOCK"] = str(x_block.nbytes // 16)
         if targets is None:
             targets = _cache_targets(out, self.rows) if cache else (row_attachments(out),)
-        count: Callable[[Step], int] = fetches if callable(fetches) else (lambda _, n=fetches: n)
         return Call(
             operation=PASSES[name],
             inputs=inputs,
             targets=targets,
             defines={"ROWS": self.rows, "OUT_GRID": out.grid.glsl(), **grids, **defines},
             region=region or _row_region(out.rows, self.rows, cache),
-            fetches=count,
+            fetches=fetches if callable(fetches) else _constant(fetches),
             output=out,
             x_block=x_block,
             capture=capture,
             label=label,
         )
+
+
+def _constant(n: int) -> Callable[[Step], int]:
+    return lambda step: n
 
 
 def _row_region(grid: RowsGrid, rows: int, cache: bool) -> Callable[[Step], Region]:
@@ -344,11 +336,9 @@ def _scales(w: Matrix) -> dict[str, Tensor]:
     return {} if w.scales is None else {"scales": w.scales}
 
 
-def _stats(norm: Norm) -> dict[str, Tensor]:
-    return {} if norm.stats is None else {"stats": norm.stats}
+def _stats(norm: Norm | None) -> dict[str, Tensor]:
+    return {} if norm is None or norm.stats is None else {"stats": norm.stats}
 
 
-def _norm_source(norm: Norm) -> dict[str, object]:
-    if norm.stats is not None:
-        return {"NORM_IN_TEXTURE": 1}
-    return {"NORM_IN_VERTEX": 1, "NORM_ROW": norm.row}
+def _activation(name: str | None) -> dict[str, object]:
+    return {} if name is None else {"ACTIVATION": f"ACTIVATION_{name}"}

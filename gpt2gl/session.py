@@ -108,6 +108,11 @@ class Session:
             pass
         return self.model.logits()
 
+    def row_logits(self, tokens: Sequence[int]) -> Iterator[NDArray[np.float32]]:
+        """Logits after every token, [rows, vocab_size] chunk by chunk; see `GPT2.row_logits`."""
+        self._cached = []
+        return self.model.row_logits(tokens)
+
     def trace(self, tokens: Sequence[int]) -> Mapping[str, NDArray[Any]]:
         """Every named tensor of a pass over `tokens`; see `gpt2gl.models.gpt2_trace`."""
         self._cached = []

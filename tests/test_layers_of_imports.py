@@ -35,11 +35,8 @@ ALLOWED_IMPORTS: dict[str, set[str]] = {
         *("gl", "models", "session"),
     },
     "tolerances": set(),
-    "verify": {
-        *("errors", "config", "tolerances", "tokenizer", "weights"),
-        *("gl", "passes", "models", "session", "loading"),
-    },
-    "doctor": {"errors", "config", "resources", "tolerances", "gl", "passes", "models", "loading"},
+    "verification": {"errors", "tolerances", "weights", "session"},
+    "selftest": {"errors", "config", "tolerances", "weights", "gl", "models"},
     "cli": {
         *("errors", "config", "resources", "tokenizer", "sampling", "weights", "hub"),
         *("gl", "generation", "session", "loading", "verify", "doctor"),

@@ -44,11 +44,11 @@ class Calls:
             setattr(self, name, _entry_point(name, arguments))
 
 
-def _entry_point(name: str, arguments: tuple[Any, ...]) -> Callable[..., None]:
+def _entry_point(name: str, arguments: tuple[Any, ...]) -> Any:
     address = platform.PLATFORM.getExtensionProcedure(name.encode())
     factory = getattr(platform.PLATFORM, "DEFAULT_FUNCTION_TYPE", ctypes.CFUNCTYPE)
     if address:
-        return factory(None, *arguments)(address)  # type: ignore[no-any-return]
+        return factory(None, *arguments)(address)
     # wglGetProcAddress knows nothing of the functions of GL 1.1; the library exports those.
     function = getattr(platform.PLATFORM.GL, name)
-    return factory(None, *arguments)((name, platform.PLATFORM.GL)) if function else function  # type: ignore[no-any-return]
+    return factory(None, *arguments)((name, platform.PLATFORM.GL)) if function else function

@@ -64,7 +64,7 @@ def _hidden_window() -> Any:
         pyglet.options["shadow_window"] = False
         pyglet.options["debug_gl"] = False
         # pyglet's default headless config is RGB565, which some drivers refuse with 3.3 core.
-        config = pyglet.gl.Config(
+        config: Any = pyglet.gl.Config(  # type: ignore[abstract]
             red_size=8, green_size=8, blue_size=8, alpha_size=8, major_version=3, minor_version=3
         )
         return pyglet.window.Window(width=1, height=1, visible=False, config=config)

@@ -51,7 +51,7 @@ class Device:
         context.make_current()
         own = gl_limits.query()
         lowered = {name: min(value, getattr(own, name)) for name, value in limit.items()}
-        self.limits: Limits = replace(own, **lowered)  # type: ignore[arg-type]
+        self.limits: Limits = replace(own, **lowered)
         self.fetches_per_draw = DEFAULT_FETCHES_PER_DRAW
         self.pool = TexturePool()
         self.framebuffers = Framebuffers()

@@ -14,14 +14,14 @@ class Format:
 
     internal: int
     pixel: int
-    type: int
+    component: int
     sampler: str
     dtype: type[np.generic]
     components: int
 
     @property
     def texel_bytes(self) -> int:
-        return self.components * np.dtype(self.dtype).itemsize
+        return self.components * int(np.dtype(self.dtype).itemsize)
 
 
 FORMATS = {

@@ -45,6 +45,11 @@ class Layout:
         """K is padded with zeros to a multiple of this."""
         return max(4, self.k_per_texel, self.group)
 
+    @property
+    def fetches(self) -> int:
+        """Texel fetches for four columns of four rows of K."""
+        return max(1, 16 // (self.n_per_texel * self.k_per_texel))
+
     def groups(self, k: int) -> int:
         """Scales along K for each column."""
         if self.group == 0:
@@ -105,12 +110,12 @@ def _int4_scale(groups: Floats) -> Floats:
     peak = np.take_along_axis(groups, np.abs(groups).argmax(axis=1, keepdims=True), axis=1)
     best = np.where(peak == 0, np.float32(1), peak / np.float32(-8)).astype(np.float32)
     least = np.full(best.shape, np.inf, np.float32)
-    chosen = best
+    chosen: Floats = best
     for shrink in (1.0, 0.95, 0.9, 0.85, 0.8, 0.75):
         scale = best * np.float32(shrink)
         error = np.square(np.clip(np.rint(groups / scale), -8, 7) * scale - groups)
         total = error.sum(axis=1, keepdims=True)
-        chosen = np.where(total < least, scale, chosen)
+        chosen = np.where(total < least, scale, chosen).astype(np.float32)
         least = np.minimum(total, least)
     return chosen
 

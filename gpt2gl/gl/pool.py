@@ -86,7 +86,7 @@ def _create(shape: Shape) -> int:
     GL.glTexParameteri(target, GL.GL_TEXTURE_MAX_LEVEL, 0)
     try:
         GL.glTexImage3D(
-            target, 0, fmt.internal, width, height, layers, 0, fmt.pixel, fmt.type, None
+            target, 0, fmt.internal, width, height, layers, 0, fmt.pixel, fmt.component, None
         )
     except GL.GLError as error:
         GL.glDeleteTextures(1, [texture])

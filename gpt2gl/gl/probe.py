@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpt2gl.errors import DeviceError
-from gpt2gl.gl.call import Pass, Region, Step
-from gpt2gl.gl.call import Call
+from gpt2gl.gl.call import Call, Pass, Region, Step
 from gpt2gl.gl.device import Device
 from gpt2gl.gl.storage import allocate_rows, read_rows, release, row_attachments, upload_rows
 

@@ -131,7 +131,7 @@ class ProgramCache:
             (GL.GL_FRAGMENT_SHADER, expand(shader, defines, self.version)),
         )
         text = "\0".join(source.text for _, source in stages)
-        # Units and bindings are part of a program's state: the same text elsewhere bound is another.
+        # Units and bindings are part of a program's state: other bindings, another program.
         bound = f"{sorted(samplers.items())}{sorted(blocks.items())}"
         key = hashlib.sha256(f"{text}\0{bound}".encode()).hexdigest()
         if key not in self._programs:
@@ -182,7 +182,7 @@ def _compile(name: str, kind: int, source: Source) -> int:
 
 
 def describe_log(name: str, source: Source, log: str) -> str:
-    """One line from a driver's compile log: pass, file:line, the line itself, the driver's words."""
+    """One line from a compile log: pass, file:line, the line itself, the driver's words."""
     for entry in log.splitlines():
         match = _LOG_LINE.search(entry)
         if match is None or "warning" in entry.lower():

@@ -59,7 +59,8 @@ def allocate_rows(
 
 def upload_rows(device: Device, values: Floats, use: str, *, width: int | None = None) -> Tensor:
     """A rows tensor that holds `values` [rows, columns]."""
-    tensor = allocate_rows(device, *values.shape, use, width=width)
+    rows, columns = values.shape
+    tensor = allocate_rows(device, rows, columns, use, width=width)
     texels = tensor.rows.pack(values)
     for layer in range(tensor.rows.layers):
         _upload(tensor, 0, 0, layer, texels[layer])
@@ -168,7 +169,7 @@ def _upload(tensor: Tensor, x: int, y: int, layer: int, texels: NDArray[Any]) ->
     data = np.ascontiguousarray(texels)
     GL.glBindTexture(GL.GL_TEXTURE_2D_ARRAY, tensor.texture)
     GL.glTexSubImage3D(
-        GL.GL_TEXTURE_2D_ARRAY, 0, x, y, layer, width, height, 1, fmt.pixel, fmt.type, data
+        GL.GL_TEXTURE_2D_ARRAY, 0, x, y, layer, width, height, 1, fmt.pixel, fmt.component, data
     )
 
 

@@ -32,8 +32,10 @@ def ceil_div(a: int, b: int) -> int:
 
 @dataclass(frozen=True)
 class RowsGrid:
-    """Where element [t, n] of a rows tensor lies: texel (c % width, t // layers * fold + c // width,
-    t % layers), component n % 4, with c = n // 4."""
+    """Where element [t, n] of a rows tensor lies.
+
+    Texel (c % width, t // layers * fold + c // width, t % layers), component n % 4, c = n // 4.
+    """
 
     rows: int
     columns: int

@@ -130,7 +130,27 @@ class GPT2:
 
     def logits(self) -> Floats:
         """[vocab_size] logits after the last token encoded; waits for the device."""
-        return read_rows(self.device, self._logits)[0]
+        logits: Floats = read_rows(self.device, self._logits)[0]
+        return logits
+
+    def row_logits(self, tokens: Sequence[int]) -> Iterator[Floats]:
+        """[T, vocab_size] logits after every token, in chunks of rows; for scoring.
+
+        The text in the cache is replaced.
+
+        Raises:
+            ContextLengthError, OptionError: as `encode`.
+        """
+        self._check_tokens(tokens)
+        output = self.plan("row_logits")[-1].call.output
+        for first in range(0, len(tokens), MAX_ROWS):
+            chunk = tokens[first : first + MAX_ROWS]
+            for plan in ("prefill", "row_logits"):
+                step = Step(first, len(chunk))
+                self.device.set_step(step, chunk)
+                for _ in self._run(plan, step):
+                    pass
+            yield read_rows(self.device, output, 0, len(chunk))
 
     def trace(self, tokens: Sequence[int], *, every_logit: bool = True) -> Mapping[str, Any]:
         """Every named tensor of one pass over `tokens`; see `gpt2_trace` for names and shapes.
@@ -184,6 +204,8 @@ class GPT2:
         many = self._scratch_of("many", self.device.limits.rows_per_fragment, None)
         if name == "trace":
             return [*self.planner.plain(many), *self.planner.plain_head(many)]
+        if name == "row_logits":
+            return self.planner.plain_head(many)
         if name == "prefill_head":
             return self._head(many.x[0])
         s = one if name == "decode" else many

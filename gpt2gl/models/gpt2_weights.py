@@ -147,7 +147,8 @@ class Uploader:
         return np.pad(heads, widths).reshape(*values.shape[:-1], -1)
 
     def _product(self, w: Floats, b: Floats) -> Product:
-        matrix = upload_matrix(self.device, self.layout, *w.shape, _columns(w))
+        k, n = w.shape
+        matrix = upload_matrix(self.device, self.layout, k, n, _columns(w))
         return Product(matrix, upload_rows(self.device, b[None], "weights"))
 
     def _embedding(self, name: str) -> Matrix:

@@ -69,7 +69,7 @@ class _Finder:
             if plain:
                 yield plain
             yield token.id
-            done = end
+            done = max(done, end)
         if done < len(part):
             yield part[done:]
 

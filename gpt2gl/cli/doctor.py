@@ -1,0 +1,50 @@
+"""`gpt2gl doctor`: what this machine's driver is, what it can do, and whether it computes right."""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+import typer
+
+from gpt2gl import __version__
+from gpt2gl.errors import DeviceError
+from gpt2gl.gl.context import headless
+
+
+def command() -> int:
+    """Say what the OpenGL driver can do, and test every weight layout on it."""
+    typer.echo(f"gpt2gl     {__version__}, Python {platform.python_version()}, {sys.platform}")
+    context = headless()
+    # These import OpenGL, whose platform the context has chosen.
+    from gpt2gl.gl.device import Device
+    from gpt2gl.gl.layouts import PRECISIONS
+    from gpt2gl.gl.probe import probe_float_targets
+    from gpt2gl.selftest import check_layouts
+
+    with Device(context) as device:
+        limits = device.limits
+        software = "  (software: the CPU draws)" if limits.is_software else ""
+        typer.echo(f"renderer   {limits.renderer}{software}")
+        typer.echo(f"vendor     {limits.vendor}")
+        typer.echo(f"version    {limits.version}, GLSL {limits.glsl}")
+        typer.echo(
+            f"limits     texture side {limits.max_side}, layers {limits.max_layers},"
+            f" draw buffers {limits.max_draw_buffers},"
+            f" uniform block {limits.max_uniform_block} bytes"
+        )
+        probe_float_targets(device)
+        typer.echo("floats     drawn and read back bit for bit")
+    names = {layout: precision for precision, layout in PRECISIONS.items()}
+    results = check_layouts(context)
+    for result in results:
+        name = f"{names[result.layout]} ({result.layout})"
+        typer.echo(f"layout     {name:22s} {'ok' if result.ok else 'FAILED: ' + result.reason}")
+    good = [names[result.layout] for result in results if result.ok]
+    if not good:
+        raise DeviceError(
+            f"{limits.renderer} computes wrong results in every layout:"
+            " update the graphics driver, or set GALLIUM_DRIVER=llvmpipe LIBGL_ALWAYS_SOFTWARE=1"
+        )
+    typer.echo(f"verdict    this machine can run GPT-2 with --precision {' | '.join(good)}")
+    return 0 if len(good) == len(results) else DeviceError.exit_code
