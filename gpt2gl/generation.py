@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpt2gl.errors import ContextLengthError, OptionError
-from gpt2gl.sampling import Sampling
+from gpt2gl.sampling import SAMPLING_OPTIONS, Number, Sampling
 
 STOP, LENGTH, CANCELLED, CONTEXT, TIME = "stop", "length", "cancelled", "context", "time"
+
+# The numbers among the options of `Generation`, as `SAMPLING_OPTIONS` has those of `Sampling`.
+GENERATION_OPTIONS: Mapping[str, Number] = {
+    "max_tokens": Number(
+        cli="--max-tokens",
+        help="Make at most this many tokens.",
+        kind=int,
+        minimum=0,
+        slider=(1, 1000),
+    ),
+    "time_limit": Number(
+        cli="--time-limit",
+        help="End after this many seconds.",
+        kind=float,
+        minimum=0,
+        maximum=1_000_000,
+        above_minimum=True,
+        optional=True,
+    ),
+    "keep": Number(
+        cli="--keep",
+        help="How many tokens keep-head keeps, at most half of the context.",
+        kind=int,
+        minimum=0,
+        slider=(0, 512),
+    ),
+}
+# `Sampling` admits a nucleus of probability 0, which is one token. To ask for it is a slip.
+_TOP_P = Number(
+    cli=SAMPLING_OPTIONS["top_p"].cli,
+    help=SAMPLING_OPTIONS["top_p"].help,
+    kind=float,
+    minimum=0,
+    maximum=1,
+    above_minimum=True,
+)
 
 
 @dataclass(frozen=True)
@@ -17,12 +54,13 @@ class Generation:
     """Options of one generation beside those of sampling.
 
     Attributes:
+        sampling: how each token is chosen.
         max_tokens: how many tokens to make at most.
         stop: texts that end the generation; neither they nor anything after them is given out.
         time_limit: seconds after which to end, or None.
         context_policy: what to do when the text reaches the model's context, a name of
             `CONTEXT_POLICIES`.
-        keep: tokens that `keep-head` keeps from the beginning.
+        keep: tokens that `keep-head` keeps from the beginning, at most half of the context.
 
     Raises:
         OptionError: a value outside its range.
@@ -36,19 +74,76 @@ class Generation:
     keep: int = 64
 
     def __post_init__(self) -> None:
-        _check("--max-tokens", self.max_tokens, self.max_tokens >= 0, "0 or more")
-        _check("--keep", self.keep, self.keep >= 0, "0 or more")
-        _check("--stop", "''", "" not in self.stop, "texts that are not empty")
-        if self.time_limit is not None:
-            above_zero = math.isfinite(self.time_limit) and self.time_limit > 0
-            _check("--time-limit", self.time_limit, above_zero, "seconds above 0")
-        known = self.context_policy in CONTEXT_POLICIES
-        _check("--context-policy", self.context_policy, known, " | ".join(CONTEXT_POLICIES))
+        _TOP_P.check(self.sampling.top_p)
+        for name, option in GENERATION_OPTIONS.items():
+            object.__setattr__(self, name, option.check(getattr(self, name)))
+        object.__setattr__(self, "stop", _texts("--stop", self.stop))
+        if self.context_policy not in CONTEXT_POLICIES:
+            raise _refusal("--context-policy", self.context_policy, " | ".join(CONTEXT_POLICIES))
 
 
-def _check(option: str, value: object, ok: bool, allowed: str) -> None:
-    if not ok:
-        raise OptionError(f"{option} is {value}; allowed: {allowed}")
+def _texts(option: str, value: Any) -> tuple[str, ...]:
+    """Texts as a tuple; a single text is not taken for its characters."""
+    allowed = "texts that are not empty"
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise _refusal(option, value, allowed)
+    texts = tuple(value)
+    for text in texts:
+        if not isinstance(text, str) or not text:
+            raise _refusal(option, text, allowed)
+    return texts
+
+
+def _refusal(option: str, value: object, allowed: str) -> OptionError:
+    return OptionError(f"{option} is {reprlib.repr(value)}; allowed: {allowed}")
+
+
+# Options that name text -------------------------------------------------------------------------
+
+
+def banned_sequences(
+    words: Sequence[str], encode: Callable[[str], list[int]]
+) -> tuple[tuple[int, ...], ...]:
+    """Token sequences for `Sampling.banned`: each word as it starts a text and after a space.
+
+    A model can still spell a word in other pieces; these are the ones the tokenizer makes, as
+    users of `bad_words_ids` in transformers give them.
+
+    Raises:
+        OptionError: a word is empty.
+    """
+    bare = [word.removeprefix(" ") for word in _texts("--banned", words)]
+    spellings = [text for word in bare for text in (word, f" {word}") if text]
+    return tuple(dict.fromkeys(tuple(encode(text)) for text in spellings))
+
+
+def token_bias(
+    biases: Iterable[tuple[int | str, float]], encode: Callable[[str], list[int]]
+) -> dict[int, float]:
+    """Biases for `Sampling.logit_bias`, with tokens named by id or by their exact text.
+
+    Of two biases for one token the later counts.
+
+    Raises:
+        OptionError: a text is not one token, which a bias cannot be added to.
+    """
+    return {_one_token(token, encode): bias for token, bias in biases}
+
+
+def _one_token(token: int | str, encode: Callable[[str], list[int]]) -> int:
+    if isinstance(token, int):
+        return token
+    ids = encode(token)
+    if len(ids) != 1:
+        raise OptionError(
+            f"--logit-bias names {reprlib.repr(token)}, which is {len(ids)} tokens"
+            f" ({reprlib.repr(ids)[1:-1]}) in this model; allowed: the text of one token,"
+            " or its id"
+        )
+    return ids[0]
+
+
+# Events -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -106,6 +201,9 @@ class Finished:
 
 
 Event = Working | Token | Trimmed | Finished
+
+
+# When the context is full -----------------------------------------------------------------------
 
 
 def _refuse(tokens: list[int], n_positions: int, keep: int) -> list[int]:

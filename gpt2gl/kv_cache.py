@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gpt2gl.gl.device import Device
 from gpt2gl.gl.storage import allocate_rows, release
-from gpt2gl.gl.tensor import Tensor, ceil_div
+from gpt2gl.gl.tensor import Tensor, ceil_div, single_row_shape
 from gpt2gl.passes import Dims
 
 
@@ -29,7 +29,7 @@ class KVCache:
         self.layers.clear()
 
 
-def allocate_cache(device: Device, dims: Dims, n_layer: int, width: int) -> KVCache:
+def allocate_cache(device: Device, dims: Dims, n_layer: int) -> KVCache:
     """An empty cache for all positions, rows spread over as many layers as a fragment writes.
 
     Raises:
@@ -38,6 +38,7 @@ def allocate_cache(device: Device, dims: Dims, n_layer: int, width: int) -> KVCa
     rows = device.limits.rows_per_fragment
     slots = ceil_div(dims.n_positions, rows) * rows
     columns = 2 * 4 * dims.ep4
+    width, _ = single_row_shape(columns)
     return KVCache(
         [
             allocate_rows(device, slots, columns, "kv_cache", layers=rows, width=width, clear=True)

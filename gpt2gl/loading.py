@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpt2gl.config import ModelConfig
 from gpt2gl.errors import ModelNotFound, OptionError
 from gpt2gl.gl.context import Context, headless
-from gpt2gl.models.gpt2 import GPT2
 from gpt2gl.resources import embedded_models
 from gpt2gl.session import Session
 from gpt2gl.tokenizer import Tokenizer
+from gpt2gl.tokenizer.formats import FORMS
 from gpt2gl.weights import Checkpoint, open_checkpoint, random_checkpoint
+
+if TYPE_CHECKING:
+    from gpt2gl.models.gpt2 import GPT2
 
 DEFAULT_MODEL = "storyteller"
 DEFAULT_PRECISION = "fp32"
@@ -40,12 +45,11 @@ def load(
         DeviceError: there is no usable OpenGL driver, or no room on the GPU.
         OptionError: no such precision.
     """
-    checkpoint = find_checkpoint(name)
-    try:
+    with find_checkpoint(name) as checkpoint:
+        # First, since nothing need be undone where it fails.
+        tokenizer = find_tokenizer(checkpoint)
         model = _upload(checkpoint, precision, context or headless(), progress)
-        return Session(model, find_tokenizer(checkpoint), name)
-    finally:
-        checkpoint.close()
+        return Session(model, tokenizer, name)
 
 
 def find_checkpoint(name: str) -> Checkpoint:
@@ -58,7 +62,8 @@ def find_checkpoint(name: str) -> Checkpoint:
         return random_checkpoint(ModelConfig.gpt2(name.removeprefix(RANDOM)), seed=0)
     embedded = embedded_models()
     path = embedded.get(name) or Path(name)
-    if not path.exists():
+    # Unlike Path.exists, this is False for whatever cannot be looked up, "" included.
+    if not os.path.exists(embedded.get(name, name)):
         raise ModelNotFound(
             f"no model {name!r}: give a folder or file that exists, or one of"
             f" {', '.join(sorted(embedded))}"
@@ -67,22 +72,30 @@ def find_checkpoint(name: str) -> Checkpoint:
 
 
 def find_tokenizer(checkpoint: Checkpoint) -> Tokenizer | None:
-    """The tokenizer that came with a checkpoint; None for random weights."""
+    """The tokenizer that came with a checkpoint; None for random weights, and for a folder that
+    has no file of one.
+
+    Raises:
+        TokenizerError: it is damaged, incomplete, or of an unsupported kind.
+    """
     if checkpoint.tokenizer_vocab is not None:
         found = checkpoint.tokenizer_vocab
         return Tokenizer.from_vocab(found.vocab, found.merges, found.special)
-    if checkpoint.tokenizer_source is None:
+    source = checkpoint.tokenizer_source
+    names = [name for form in FORMS for name in form.names]
+    if source is None or not any((source / name).exists() for name in names):
         return None
-    return Tokenizer.from_directory(checkpoint.tokenizer_source)
+    return Tokenizer.from_directory(source)
 
 
 def _upload(
     checkpoint: Checkpoint, precision: str, context: Context, progress: Callable[[float], None]
 ) -> GPT2:
-    # These import OpenGL, which must not happen before the context has chosen its platform.
+    # These import OpenGL: slow, and not before the context has chosen its platform.
     from gpt2gl.gl.device import Device
     from gpt2gl.gl.layouts import PRECISIONS
     from gpt2gl.gl.probe import probe_float_targets
+    from gpt2gl.models.gpt2 import GPT2
 
     if precision not in PRECISIONS:
         raise OptionError(f"--precision is {precision}; allowed: {' | '.join(PRECISIONS)}")

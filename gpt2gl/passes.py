@@ -172,7 +172,7 @@ class Passes:
         targets: Attachments = ((parts.texture, 0), (stats.texture, 0))
 
         def region(step: Step) -> Region:
-            return Region(0, 0, grid.width, grid.fold * ceil_div(step.n_keys, CHUNK))
+            return Region(grid.left, 0, grid.width, grid.fold * ceil_div(step.n_keys, CHUNK))
 
         defines = {**self._attention_defines(), "SPLIT": 1}
         return self._call(
@@ -271,7 +271,7 @@ class Passes:
             groups = ceil_div(step.n_rows, rows)
             # The rows that fill up the last group see keys of their own, which must be drawn too.
             width = min(grid.width, ceil_div(step.n_past + groups * rows, 4))
-            return Region(0, 0, width, groups * heads * grid.fold)
+            return Region(grid.left, 0, width, groups * heads * grid.fold)
 
         return self._call(name, inputs, out, defines, fetches, region=region, **extra)
 
@@ -319,9 +319,9 @@ def _row_region(grid: RowsGrid, rows: int, cache: bool) -> Callable[[Step], Regi
     def region(step: Step) -> Region:
         height = ceil_div(step.n_rows, rows) * grid.fold
         if not cache:
-            return Region(0, 0, grid.width, height)
+            return Region(grid.left, 0, grid.width, height)
         group, layer = divmod(step.n_past, grid.layers)
-        return Region(0, group * grid.fold, grid.width, height, layer if rows == 1 else 0)
+        return Region(grid.left, group * grid.fold, grid.width, height, layer if rows == 1 else 0)
 
     return region
 

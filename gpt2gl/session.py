@@ -9,12 +9,12 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpt2gl.errors import TokenizerError
+from gpt2gl.errors import Gpt2glError, OptionError, TokenizerError
 from gpt2gl.generation import (
     CANCELLED,
     CONTEXT,
@@ -29,25 +29,37 @@ from gpt2gl.generation import (
     Trimmed,
     Working,
 )
-from gpt2gl.models.gpt2 import GPT2
 from gpt2gl.sampling import Sampler
 from gpt2gl.stop_filter import StopFilter
 from gpt2gl.tokenizer import StreamDecoder, Tokenizer
+
+if TYPE_CHECKING:
+    # Importing the model imports OpenGL, which takes longer than to refuse a bad option.
+    from gpt2gl.models.gpt2 import GPT2
+
+# Tokens after which what is encoded so far counts as encoded: for progress, and so that an
+# interrupted prompt need not start over. The model encodes no more than these at once.
+CHUNK = 128
 
 
 class Session:
     """A model on a device, with the text its cache holds.
 
-    One generation at a time; `cancel` may be called from any thread, everything else from the
-    thread that loaded the model. `close`, or leaving a `with` block, frees the GPU.
+    One text at a time, from the thread that loaded the model; only `cancel` may be called from
+    any thread. `close`, or leaving a `with` block, frees the GPU; whatever is called after that
+    raises `Gpt2glError`.
     """
 
     def __init__(self, model: GPT2, tokenizer: Tokenizer | None, name: str) -> None:
+        """Take over a model, which `close` closes, with the tokenizer it came with, if any."""
         self.model = model
         self.name = name
         self._tokenizer = tokenizer
         self._cached: list[int] = []
         self._cancelled = threading.Event()
+        self._thread = threading.get_ident()
+        self._user: object | None = None  # who encodes now
+        self._closed = False
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -57,7 +69,10 @@ class Session:
             TokenizerError: the model came without one.
         """
         if self._tokenizer is None:
-            raise TokenizerError(f"{self.name} has no tokenizer: give token ids instead of text")
+            raise TokenizerError(
+                f"{self.name} has no tokenizer: add tokenizer.json to its folder,"
+                " or give token ids instead of text"
+            )
         return self._tokenizer
 
     # Generating --------------------------------------------------------------------------------
@@ -67,61 +82,142 @@ class Session:
     ) -> Iterator[Event]:
         """Continue a prompt: text, or token ids. An empty prompt starts from end-of-text.
 
-        Yields `Working` between bounded pieces of work, `Token` for each token, last `Finished`.
+        Yields `Working` between bounded pieces of work, `Trimmed` where the context is full and
+        the policy is to go on, `Token` for each token, last `Finished`. Iteration may be given up
+        at any event; the session keeps what is encoded, and the next prompt reuses what both
+        have in common.
 
         Raises:
             ContextLengthError: the prompt is too long and the policy is to stop.
-            OptionError: an option names a token the model does not have.
+            OptionError: the prompt or an option names a token the model does not have, or stop
+                texts are given for a model without a tokenizer.
+            TokenizerError: the prompt is text, or empty, and there is no tokenizer to read it.
+            Gpt2glError: the session is closed, or another thread's; or, while iterating,
+                something else was encoded in between.
         """
-        return _Run(self, self.prompt_tokens(prompt), options or Generation()).events()
+        self._require_usable()
+        run = _Run(self, self.prompt_tokens(prompt), options or Generation())
+        self._cancelled.clear()
+        return run.events()
 
     def prompt_tokens(self, prompt: str | Sequence[int]) -> list[int]:
-        """Token ids of a prompt; the end-of-text token where it is empty."""
+        """Token ids of a prompt; the end-of-text token where it is empty.
+
+        Raises:
+            TokenizerError: the prompt is text and the model came without a tokenizer, or it is
+                empty and no token is known that ends a text.
+        """
         tokens = self.tokenizer.encode(prompt) if isinstance(prompt, str) else list(prompt)
         if tokens:
             return tokens
         config = self.model.config
-        for start in (self.tokenizer.eos_id, config.bos_token_id, config.eos_token_id):
+        own = self._tokenizer.eos_id if self._tokenizer else None
+        for start in (own, config.bos_token_id, config.eos_token_id):
             if start is not None:
                 return [start]
         raise TokenizerError(f"{self.name} has no end-of-text token to start from: give a prompt")
 
     def cancel(self) -> None:
-        """End the running generation at its next bounded step; safe from any thread."""
+        """End the running generation at its next bounded step; safe from any thread.
+
+        Does nothing to a generation that starts later.
+        """
         self._cancelled.set()
 
+    # Encoding ----------------------------------------------------------------------------------
+
+    @property
+    def n_encoded(self) -> int:
+        """How many tokens the cache holds."""
+        return len(self._cached)
+
     def encode_steps(self, tokens: Sequence[int]) -> Iterator[None]:
-        """Bring the cache to `tokens`, encoding only what differs from the text it holds."""
-        n_valid = _common_prefix(self._cached, tokens)
-        # Until the last draw the cache is neither the old text nor the new one beyond this.
-        self._cached = list(tokens[:n_valid])
-        yield from self.model.encode(tokens, n_valid)
-        self._cached = list(tokens)
+        """Bring the cache to `tokens`, encoding only what differs from the text it holds.
+
+        Yields between bounded steps, at any of which it may be given up. Only what the cache holds
+        is reused: the last token is always encoded, as the logits wanted are its own.
+
+        Raises:
+            ContextLengthError, OptionError: too many tokens, none, or one that does not exist.
+            Gpt2glError: as `generate`.
+        """
+        user = self._begin(tokens)
+        done = _common_prefix(self._cached, tokens)
+        # While it is drawn, what the cache held beyond this is neither the old text nor the new.
+        self._cached = list(tokens[:done])
+        while True:
+            end = min((done // CHUNK + 1) * CHUNK, len(tokens))
+            for _ in self.model.encode(tokens[:end], done):
+                yield
+                self._require_still(user)
+            self._cached = list(tokens[:end])
+            if end == len(tokens):
+                return
+            done = end
 
     def logits(self, tokens: Sequence[int]) -> NDArray[np.float32]:
         """[vocab_size] logits after the last of `tokens`.
 
         Raises:
             ContextLengthError, OptionError: too many tokens, none, or one that does not exist.
+            Gpt2glError: as `generate`.
         """
         for _ in self.encode_steps(tokens):
             pass
         return self.model.logits()
 
     def row_logits(self, tokens: Sequence[int]) -> Iterator[NDArray[np.float32]]:
-        """Logits after every token, [rows, vocab_size] chunk by chunk; see `GPT2.row_logits`."""
+        """Logits after every token, [rows, vocab_size] chunk by chunk; see `GPT2.row_logits`.
+
+        Raises:
+            ContextLengthError, OptionError, Gpt2glError: as `logits`.
+        """
+        user = self._begin(tokens)
         self._cached = []
-        return self.model.row_logits(tokens)
+        for rows in self.model.row_logits(tokens):
+            yield rows
+            self._require_still(user)
 
     def trace(self, tokens: Sequence[int]) -> Mapping[str, NDArray[Any]]:
-        """Every named tensor of a pass over `tokens`; see `gpt2gl.models.gpt2_trace`."""
+        """Every named tensor of a pass over `tokens`; see `gpt2gl.models.gpt2_trace`.
+
+        Raises:
+            ContextLengthError, OptionError, Gpt2glError: as `logits`.
+        """
+        self._begin(tokens)
         self._cached = []
         return self.model.trace(tokens)
+
+    def _begin(self, tokens: Sequence[int]) -> object:
+        """Claim the cache; whoever had it before is told when they go on."""
+        self._require_usable()
+        self.model._check_tokens(tokens)
+        self._user = object()
+        return self._user
+
+    def _require_usable(self) -> None:
+        if self._closed:
+            raise Gpt2glError(f"{self.name} is closed: load it again")
+        if threading.get_ident() != self._thread:
+            raise Gpt2glError(
+                f"{self.name} is used from another thread than the one it was loaded in:"
+                " keep to that one, only cancel() may be called from elsewhere"
+            )
+
+    def _require_still(self, user: object) -> None:
+        self._require_usable()
+        if self._user is not user:
+            raise Gpt2glError(
+                f"{self.name} has begun another text before this one was encoded:"
+                " finish one first, or load the model twice"
+            )
 
     # Lifetime ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Free the GPU; safe to call twice."""
+        """Free every texture, program and buffer of the model; safe to call twice."""
+        self._closed = True
+        self._cached = []
         self.model.close()
 
     def __enter__(self) -> Session:
@@ -140,53 +236,70 @@ class _Run:
     """One generation: the text so far, the window of it that the model sees, the clock."""
 
     def __init__(self, session: Session, prompt: list[int], options: Generation) -> None:
+        self.start = time.perf_counter()
         self.session = session
         self.options = options
         self.text = list(prompt)
         self.window = list(prompt)
         self.n_prompt = len(prompt)
-        config = session.model.config
+        self.n_positions = session.model.config.n_positions
         tokenizer = session._tokenizer
-        n_valid = min(tokenizer.vocab_size, config.vocab_size) if tokenizer else None
-        self.eos_ids = set(config.eos_token_ids)
-        if tokenizer is not None and tokenizer.eos_id is not None:
-            self.eos_ids.add(tokenizer.eos_id)
+        if options.stop and tokenizer is None:
+            raise OptionError(f"--stop is text and {session.name} has no tokenizer: leave it out")
+        # Ids that only one of tokenizer and model knows are never chosen.
+        vocab_size = session.model.config.vocab_size
+        n_valid = min(tokenizer.vocab_size, vocab_size) if tokenizer else vocab_size
+        self.eos_ids = _eos_ids(session, n_valid)
         eos = min(self.eos_ids, default=None)
-        self.sampler = Sampler(options.sampling, config.vocab_size, eos, n_valid)
+        self.other_eos_ids = sorted(self.eos_ids - {eos})
+        self.sampler = Sampler(options.sampling, vocab_size, eos, n_valid)
         self.decoder = StreamDecoder(tokenizer) if tokenizer else None
         self.filter = StopFilter(options.stop)
-        self.start = time.perf_counter()
         self.first_token: float | None = None
-        session._cancelled.clear()
+        self._check_prompt()
+
+    def _check_prompt(self) -> None:
+        """Refuse a prompt before anything is shown, not at the first step."""
+        if self.is_full and self.options.context_policy == "stop":
+            self._kept()
+        for first in range(0, self.n_prompt, self.n_positions):
+            self.session.model._check_tokens(self.text[first : first + self.n_positions])
+
+    @property
+    def n_new(self) -> int:
+        return len(self.text) - self.n_prompt
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.window) > self.n_positions
 
     def events(self) -> Iterator[Event]:
-        reason = LENGTH
-        if len(self.window) > self.session.model.config.n_positions:
-            yield self._trim()
-        while len(self.text) - self.n_prompt < self.options.max_tokens:
-            interrupted = yield from self._encode()
-            if interrupted:
-                reason = interrupted
-                break
-            token = self._next_token()
-            if token.id in self.eos_ids:
-                reason = STOP
-                break
-            yield token
-            if self.filter.hit:
-                reason = STOP
-                break
-            if len(self.window) > self.session.model.config.n_positions:
-                if self.options.context_policy == "stop":
-                    reason = CONTEXT
-                    break
-                yield self._trim()
+        reason = yield from self._tokens()
         yield self._finished(reason)
 
+    def _tokens(self) -> Generator[Event, None, str]:
+        """Make tokens; returns why no more are made."""
+        while self.n_new < self.options.max_tokens:
+            if self.is_full and self.options.context_policy == "stop":
+                return CONTEXT
+            if self.is_full:
+                yield self._trim()
+            interrupted = yield from self._encode()
+            if interrupted is not None:
+                return interrupted
+            token = self._next_token()
+            if token.id in self.eos_ids:
+                return STOP
+            yield token
+            if self.filter.hit:
+                return STOP
+        return LENGTH
+
     def _encode(self) -> Generator[Working, None, str | None]:
+        """Encode the window; returns why that was interrupted, or None."""
         total = len(self.window)
         for _ in self.session.encode_steps(self.window):
-            yield Working(len(self.session._cached), total)
+            yield Working(self.session.n_encoded, total)
             if self.session._cancelled.is_set():
                 return CANCELLED
             limit = self.options.time_limit
@@ -196,39 +309,52 @@ class _Run:
 
     def _next_token(self) -> Token:
         logits = self.session.model.logits()
+        if self.n_new < self.options.sampling.min_new_tokens:
+            # The sampler knows one token that ends a text, and a model may have several.
+            logits[self.other_eos_ids] = -np.inf
         choice = self.sampler.sample(logits, self.text, self.n_prompt)
         if self.first_token is None:
             self.first_token = time.perf_counter() - self.start
-        if choice.token in self.eos_ids:
-            return Token(choice.token, "", choice.logprob, choice.probability)
-        self.text.append(choice.token)
-        self.window.append(choice.token)
-        text = self.filter.push(self.decoder.push(choice.token)) if self.decoder else ""
+        text = "" if choice.token in self.eos_ids else self._append(choice.token)
         return Token(choice.token, text, choice.logprob, choice.probability)
 
-    def _trim(self) -> Trimmed:
+    def _append(self, token: int) -> str:
+        """Add a token to the text; returns what can be shown now."""
+        self.text.append(token)
+        self.window.append(token)
+        return self.filter.push(self.decoder.push(token)) if self.decoder else ""
+
+    def _kept(self) -> list[int]:
         policy = CONTEXT_POLICIES[self.options.context_policy]
+        return policy(self.window, self.n_positions, self.options.keep)
+
+    def _trim(self) -> Trimmed:
         before = len(self.window)
-        self.window = policy(self.window, self.session.model.config.n_positions, self.options.keep)
+        self.window = self._kept()
         return Trimmed(before - len(self.window), len(self.window))
 
     def _finished(self, reason: str) -> Finished:
         held = self.filter.push(self.decoder.flush()) if self.decoder else ""
         return Finished(
-            reason=reason,
+            reason=STOP if self.filter.hit else reason,
             text=held + self.filter.flush(),
             prompt_tokens=self.n_prompt,
-            new_tokens=len(self.text) - self.n_prompt,
+            new_tokens=self.n_new,
             seed=self.sampler.seed,
             first_token_seconds=self.first_token,
             seconds=time.perf_counter() - self.start,
         )
 
 
+def _eos_ids(session: Session, n_valid: int) -> set[int]:
+    """Tokens that end a text, by the model's config and by its tokenizer."""
+    ids = set(session.model.config.eos_token_ids)
+    if session._tokenizer is not None and session._tokenizer.eos_id is not None:
+        ids.add(session._tokenizer.eos_id)
+    return {token for token in ids if token < n_valid}
+
+
 def _common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
-    n = 0
-    for x, y in zip(a, b, strict=False):
-        if x != y:
-            break
-        n += 1
-    return n
+    """How many tokens two texts have in common from the beginning."""
+    differing = (i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
+    return next(differing, min(len(a), len(b)))

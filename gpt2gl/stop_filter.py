@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 
 class StopFilter:
-    """Passes text on except what might still become a stop text."""
+    """Passes text on except what might still become a stop text.
+
+    What is shown does not depend on how the text is cut into pieces: the stop text that is complete
+    first ends it, of several the longest.
+    """
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = tuple(stops)
@@ -18,10 +22,10 @@ class StopFilter:
         if self.hit:
             return ""
         self._held += text
-        found = [at for stop in self._stops if (at := self._held.find(stop)) >= 0]
-        if found:
+        start = self._first_stop()
+        if start is not None:
             self.hit = True
-            shown, self._held = self._held[: min(found)], ""
+            shown, self._held = self._held[:start], ""
             return shown
         keep = max((_overlap(self._held, stop) for stop in self._stops), default=0)
         cut = len(self._held) - keep
@@ -32,6 +36,11 @@ class StopFilter:
         """What was held back and turned out to be plain text."""
         shown, self._held = self._held, ""
         return shown
+
+    def _first_stop(self) -> int | None:
+        """Where the stop text that is complete first begins."""
+        found = [(at + len(s), at) for s in self._stops if (at := self._held.find(s)) >= 0]
+        return min(found)[1] if found else None
 
 
 def _overlap(text: str, stop: str) -> int:

@@ -14,7 +14,8 @@ def dequantised(layout: str, w: Floats) -> Floats:
     multiple = LAYOUTS[layout].k_multiple
     padded = np.pad(w, ((0, -k % multiple), (0, -n % 4)))
     texels, scales = LAYOUTS[layout].pack(padded)
-    decoded = DECODERS[layout](texels, scales)
+    # [N texels, K texels, components] -> [K texels, N texels, components]
+    decoded = DECODERS[layout](np.ascontiguousarray(texels.swapaxes(0, 1)), scales)
     assert decoded.shape == padded.shape
     return decoded[:k, :n].astype(np.float32)
 
@@ -26,7 +27,7 @@ def _plain(texels: Array, _: Floats | None) -> Array:
 
 def _f16(texels: Array, _: Floats | None) -> Array:
     """[K / 2, N / 4, 4] of uint32: eight halves, first those of the even row."""
-    halves = np.ascontiguousarray(texels).view(np.float16)
+    halves = texels.view(np.float16)
     pairs = halves.reshape(*texels.shape[:2], 2, 4).transpose(0, 2, 1, 3)
     return pairs.reshape(2 * len(texels), -1)
 
@@ -34,7 +35,7 @@ def _f16(texels: Array, _: Floats | None) -> Array:
 def _int8(texels: Array, scales: Floats | None) -> Array:
     """[K / 4, N / 4, 4] of int32: component k, byte n."""
     assert scales is not None
-    four = np.ascontiguousarray(texels).view(np.int8).reshape(*texels.shape[:2], 4, 4)
+    four = texels.view(np.int8).reshape(*texels.shape[:2], 4, 4)
     return four.transpose(0, 2, 1, 3).reshape(4 * len(texels), -1) * scales
 
 

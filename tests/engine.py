@@ -28,24 +28,28 @@ def normal(shape: Sequence[int], seed: int = 0, std: float = 1.0) -> Floats:
     return (np.random.default_rng(seed).standard_normal(shape) * std).astype(np.float32)
 
 
-def put_rows(device: Device, values: Array, rows: int, width: int | None = None) -> Tensor:
+def put_rows(
+    device: Device, values: Array, rows: int, width: int | None = None, left: int = 0
+) -> Tensor:
     """`values` [T, n] as a tensor whose rows are spread over `rows` layers."""
-    tensor = allocate_rows(device, *values.shape, "test", layers=rows, width=width)
+    count, columns = values.shape
+    tensor = allocate_rows(device, count, columns, "test", layers=rows, width=width, left=left)
     device.take()
     GL.glBindTexture(GL.GL_TEXTURE_2D_ARRAY, tensor.texture)
     texels = tensor.rows.pack(values)
     depth, height, line = texels.shape[:3]
     GL.glTexSubImage3D(
-        *(GL.GL_TEXTURE_2D_ARRAY, 0, 0, 0, 0, line, height, depth, GL.GL_RGBA, GL.GL_FLOAT, texels)
+        *(GL.GL_TEXTURE_2D_ARRAY, 0, tensor.rows.left, 0, 0, line, height, depth),
+        *(GL.GL_RGBA, GL.GL_FLOAT, texels),
     )
     return tensor
 
 
 def blank_rows(
-    device: Device, count: int, columns: int, rows: int, width: int | None = None
+    device: Device, count: int, columns: int, rows: int, width: int | None = None, left: int = 0
 ) -> Tensor:
     """A tensor that holds NaN everywhere: what a pass forgets to write will show."""
-    return put_rows(device, np.full((count, columns), np.nan, np.float32), rows, width)
+    return put_rows(device, np.full((count, columns), np.nan, np.float32), rows, width, left)
 
 
 def put_matrix(device: Device, layout: str, w: Floats, piece: int = 0) -> Matrix:
@@ -56,7 +60,9 @@ def put_matrix(device: Device, layout: str, w: Floats, piece: int = 0) -> Matrix
     return upload_matrix(device, LAYOUTS[layout], k, n, pieces)
 
 
-def draw(device: Device, call: Call, n_rows: int, n_past: int = 0, tokens: Sequence[int] = ()) -> None:
+def draw(
+    device: Device, call: Call, n_rows: int, n_past: int = 0, tokens: Sequence[int] = ()
+) -> None:
     step = Step(n_past, n_rows)
     device.set_step(step, tokens or [0] * n_rows)
     device.run(call, step)

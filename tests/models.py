@@ -69,12 +69,14 @@ def check_trace(model: GPT2, tokens: Sequence[int], expected: Mapping[str, Array
     """Every tensor of a traced pass is within the limits of the model's layout."""
     traced = model.trace(tokens)
     assert set(traced) == set(expected)
-    wrong = {}
+    wrong = []
     for name, tensor in expected.items():
-        found = compare(model.layout, name, *(visible_keys(name, t) for t in (traced[name], tensor)))
+        found = compare(
+            model.layout, name, *(visible_keys(name, t) for t in (traced[name], tensor))
+        )
         if not found.ok:
-            wrong[name] = (found.nmse, found.max_abs)
-    assert not wrong
+            wrong.append(f"{name}: nmse {found.nmse:.3g}, max_abs {found.max_abs:.3g}")
+    assert not wrong, f"{len(wrong)} tensors, first {wrong[0]}"
 
 
 def check_logits(layout: str, found: Floats, expected: Array) -> None:

@@ -18,6 +18,9 @@ ALLOWED_IMPORTS: dict[str, set[str]] = {
     "resources": {"errors"},
     "tokenizer": {"errors"},
     "sampling": {"errors"},
+    "small_files": {"errors", "config"},
+    "scoring": {"errors"},
+    "templates": {"errors", "config", "resources", "tokenizer", "small_files"},
     "weights": {"errors", "config"},
     "hub": {"errors", "config", "resources"},
     "gl": {"errors", "resources"},
@@ -26,10 +29,13 @@ ALLOWED_IMPORTS: dict[str, set[str]] = {
     "models": {"errors", "config", "weights", "gl", "passes", "kv_cache"},
     "stop_filter": {"errors"},
     "generation": {"errors", "sampling"},
+    "presets": {"errors", "config", "sampling", "small_files", "generation"},
+    "transcript": {"errors", "small_files", "templates"},
     "session": {
         *("errors", "config", "tokenizer", "sampling", "stop_filter", "generation"),
         *("gl", "passes", "kv_cache", "models"),
     },
+    "dialogue": {"errors", "generation", "session", "templates"},
     "loading": {
         *("errors", "config", "resources", "tokenizer", "weights", "hub"),
         *("gl", "models", "session"),
@@ -39,7 +45,8 @@ ALLOWED_IMPORTS: dict[str, set[str]] = {
     "selftest": {"errors", "config", "tolerances", "weights", "gl", "models"},
     "cli": {
         *("errors", "config", "resources", "tokenizer", "sampling", "weights", "hub"),
-        *("gl", "generation", "session", "loading", "verify", "doctor"),
+        *("gl", "generation", "session", "loading", "verification", "selftest"),
+        *("scoring", "presets", "templates", "transcript", "dialogue", "small_files"),
     },
     "__main__": {"cli"},
 }

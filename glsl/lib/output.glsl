@@ -19,7 +19,7 @@ ivec2 out_texel() { return ivec2(gl_FragCoord.xy); }
 // Column / 4 of this fragment; it can exceed the tensor where a row is folded.
 int out_column4() {
     ivec2 at = out_texel();
-    return (at.y % OUT_GRID.y) * OUT_GRID.x + at.x;
+    return (at.y % OUT_GRID.y) * OUT_GRID.x + at.x - OUT_GRID.w;
 }
 
 // Row group of this fragment within its texture.

@@ -1,36 +1,80 @@
-"""The command line: `gpt2gl generate | verify | doctor`.
+"""The command line: `gpt2gl generate`, `score`, `verify`, `doctor`, ...
 
 Exit codes: 0 done; 1 a verification failed; 2 bad input; 3 the OpenGL driver; 130 Ctrl-C.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
+from typer.core import TyperGroup
 
 from gpt2gl import __version__
-from gpt2gl.cli import doctor, generate, verify
 from gpt2gl.errors import Gpt2glError
 
+BAD_INPUT = 2
 INTERRUPTED = 130
+
+# Name -> the module whose `command` it is: a function, or a Typer with commands of its own. It is
+# imported when it is asked for, so that each command waits only for the libraries it uses.
+COMMANDS = {
+    "generate": "gpt2gl.cli.generate",
+    "score": "gpt2gl.cli.score",
+    "verify": "gpt2gl.cli.verify",
+    "doctor": "gpt2gl.cli.doctor",
+    "presets": "gpt2gl.cli.presets",
+}
+STYLE: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+}
+
+# What the parser raises for arguments it does not understand. Some releases of Typer use Click's
+# own class and some a copy of it, so it is taken from Typer.
+_UsageError: Any = typer.BadParameter.__base__
+
+
+class Commands(TyperGroup):
+    """The rows of `COMMANDS`."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        found = importlib.import_module(COMMANDS[cmd_name]).command
+        if isinstance(found, typer.Typer):
+            return typer.main.get_command(found)
+        single = typer.Typer(**STYLE)
+        single.command(cmd_name)(found)
+        return typer.main.get_command(single)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; what Typer would end the process for is an exit code here."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            return _say("interrupted", INTERRUPTED)
+        except BrokenPipeError:
+            return _reader_left()
+
 
 app = typer.Typer(
     name="gpt2gl",
     help="GPT-2 in GLSL fragment shaders.",
-    no_args_is_help=False,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
+    **STYLE,
 )
-app.command("generate")(generate.command)
-app.command("verify")(verify.command)
-app.command("doctor")(doctor.command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -42,14 +86,16 @@ def _print_version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def root(
     context: typer.Context,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", help="Show the traceback of an error; may stand anywhere."),
+    ] = False,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """GPT-2 in GLSL fragment shaders."""
-    context.obj = {"debug": debug}
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -61,21 +107,25 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code; every error is one line on stderr."""
+    debug, rest = _without_debug(arguments)
     try:
-        result = app(arguments, prog_name="gpt2gl", standalone_mode=False)
+        result = app(rest, prog_name="gpt2gl", standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         return _say("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        return _reader_left()
-    except click.ClickException as error:
-        return _say(error.format_message(), error.exit_code)
+    except _UsageError as error:
+        return _say(f"{error.format_message().rstrip('.')}: see 'gpt2gl --help'", BAD_INPUT)
     except Gpt2glError as error:
-        if "--debug" in arguments:
+        if debug:
             traceback.print_exc()
         return _say(str(error), error.exit_code)
+
+
+def _without_debug(arguments: list[str]) -> tuple[bool, list[str]]:
+    """Whether --debug stands before a `--`, and the other arguments."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = [each for each in arguments[:end] if each != "--debug"]
+    return len(options) < end, options + arguments[end:]
 
 
 def _say(message: str, code: int) -> int:

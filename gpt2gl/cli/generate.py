@@ -7,29 +7,50 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
 import typer
 
+from gpt2gl.cli import INTERRUPTED
+from gpt2gl.cli.interactive import converse, opening
 from gpt2gl.cli.loader import load_with_progress
 from gpt2gl.cli.options import (
     MODEL,
     PRECISION,
     ModelOption,
     PrecisionOption,
+    argument_texts,
+    number_option,
+    parse_biases,
     read_text,
     with_sampling,
 )
-from gpt2gl.generation import CANCELLED, Event, Finished, Generation, Token, Trimmed
-from gpt2gl.sampling import Sampling
+from gpt2gl.cli.presets import with_preset
+from gpt2gl.generation import (
+    CANCELLED,
+    CONTEXT_POLICIES,
+    GENERATION_OPTIONS,
+    Event,
+    Finished,
+    Generation,
+    Token,
+    Trimmed,
+    banned_sequences,
+    token_bias,
+)
+from gpt2gl.sampling import SAMPLING_OPTIONS, Sampling
 from gpt2gl.session import Session
 
-INTERRUPTED = 130
+_BIAS_HELP = SAMPLING_OPTIONS["logit_bias"].help
+_POLICIES_HELP = f"When the context is full: {', '.join(CONTEXT_POLICIES)}."
+_WORDS_HELP = "Never generate this text, at the start or after a space; repeatable."
 
 
+@with_preset
 @with_sampling
 def command(
     sampling: Sampling,
@@ -41,37 +62,72 @@ def command(
     ] = None,
     model: ModelOption = MODEL,
     precision: PrecisionOption = PRECISION,
-    max_tokens: Annotated[int, typer.Option(help="Make at most this many tokens.")] = 200,
+    max_tokens: Annotated[int, number_option(GENERATION_OPTIONS["max_tokens"])] = 200,
     stop: Annotated[
         list[str] | None, typer.Option("--stop", help="End before this text; repeatable.")
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(help="End after this many seconds.")] = None,
-    context_policy: Annotated[
-        str, typer.Option(help="When the context is full: stop, roll or keep-head.")
-    ] = "stop",
-    keep: Annotated[int, typer.Option(help="Tokens that keep-head keeps.")] = 64,
+    time_limit: Annotated[float | None, number_option(GENERATION_OPTIONS["time_limit"])] = None,
+    context_policy: Annotated[str, typer.Option(help=_POLICIES_HELP)] = "stop",
+    keep: Annotated[int, number_option(GENERATION_OPTIONS["keep"])] = 64,
+    logit_bias: Annotated[
+        list[str] | None,
+        typer.Option("--logit-bias", metavar="TOKEN_ID=BIAS|'\"text\"=BIAS'", help=_BIAS_HELP),
+    ] = None,
+    banned: Annotated[list[str] | None, typer.Option("--banned", help=_WORDS_HELP)] = None,
     echo: Annotated[bool, typer.Option(help="Print the prompt before its continuation.")] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary on stderr.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", "-i", help="Talk with the model, line by line.")
+    ] = False,
 ) -> int:
     """Continue a prompt; without one, start from the end-of-text token."""
     options = Generation(
         sampling=sampling,
         max_tokens=max_tokens,
-        stop=tuple(stop or ()),
+        stop=argument_texts(stop),
         time_limit=time_limit,
         context_policy=context_policy,
         keep=keep,
     )
-    text = read_text(None if prompt == "-" else prompt, file)
-    with load_with_progress(model, precision) as session, _cancel_on_interrupt(session):
-        shown = "" if as_json else (text if echo else "")
-        finished = _stream(session.generate(text, options), shown, streaming=not as_json)
+    words = _Words(parse_biases(logit_bias), argument_texts(banned))
+    if interactive:
+        first = opening(prompt, file, as_json)
+        return converse(model, precision, partial(words.applied_to, options), first)
+    text = read_text(prompt, file)
+    with load_with_progress(model, precision) as session:
+        output = _Output("" if as_json or not echo else text, streaming=not as_json)
+        events = session.generate(text, words.applied_to(options, session))
+        with _cancel_on_interrupt(session):
+            end = output.consume(events)
         if as_json:
-            _write(json.dumps(_report(session, text, *finished), ensure_ascii=False) + "\n")
+            _write(json.dumps(_report(session, text, output, end), ensure_ascii=False) + "\n")
         elif not quiet:
-            print(_summary(session, precision, finished[2]), file=sys.stderr)
-    return INTERRUPTED if finished[2].reason == CANCELLED else 0
+            print(_summary(session, precision, output, end), file=sys.stderr)
+    return INTERRUPTED if end.reason == CANCELLED else 0
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Options that name text, which means something only with the model's tokenizer."""
+
+    biases: list[tuple[int | str, float]]
+    banned: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        # Finds an empty word before the model is loaded.
+        banned_sequences(self.banned, lambda text: [0])
+
+    def applied_to(self, options: Generation, session: Session) -> Generation:
+        def encode(text: str) -> list[int]:
+            return session.tokenizer.encode(text)
+
+        sampling = replace(
+            options.sampling,
+            logit_bias=token_bias(self.biases, encode),
+            banned=banned_sequences(self.banned, encode),
+        )
+        return replace(options, sampling=sampling)
 
 
 @contextmanager
@@ -89,30 +145,49 @@ def _cancel_on_interrupt(session: Session) -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
 
 
-def _stream(
-    events: Iterator[Event], shown: str, streaming: bool
-) -> tuple[str, list[Token], Finished]:
-    """Print tokens as they come; returns the whole text, the tokens and the end."""
-    tokens: list[Token] = []
-    pieces: list[str] = []
-    if streaming:
-        _write(shown)
-    for event in events:
-        if isinstance(event, Trimmed):
+@dataclass
+class _Output:
+    """What was generated, printed as it comes where `streaming`; `shown` comes before it."""
+
+    shown: str
+    streaming: bool
+    tokens: list[Token] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+    trims: list[Trimmed] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The text generated so far."""
+        return "".join(self.pieces)
+
+    def consume(self, events: Iterator[Event]) -> Finished:
+        """Take events to the last, which is returned."""
+        self._print(self.shown)
+        for event in events:
+            if isinstance(event, Trimmed):
+                self._trimmed(event)
+            if isinstance(event, Token):
+                self.tokens.append(event)
+            if isinstance(event, Token | Finished):
+                self.pieces.append(event.text)
+                self._print(event.text)
+        self._print("\n")
+        assert isinstance(event, Finished)
+        return event
+
+    def _trimmed(self, event: Trimmed) -> None:
+        self.trims.append(event)
+        # A line amid the text would tear it: later ones are counted in the summary.
+        if not self.tokens:
             print(
-                f"gpt2gl: the context is full: {event.dropped} tokens dropped, {event.kept} kept",
+                f"gpt2gl: the prompt is longer than the model's context: {event.dropped} of its"
+                f" tokens are left out, {event.kept} are kept",
                 file=sys.stderr,
             )
-        if isinstance(event, Token):
-            tokens.append(event)
-        if isinstance(event, Token | Finished):
-            pieces.append(event.text)
-            if streaming:
-                _write(event.text)
-    if streaming:
-        _write("\n")
-    assert isinstance(event, Finished)
-    return "".join(pieces), tokens, event
+
+    def _print(self, text: str) -> None:
+        if self.streaming:
+            _write(text)
 
 
 def _write(text: str) -> None:
@@ -122,9 +197,7 @@ def _write(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def _report(
-    session: Session, prompt: str, text: str, tokens: list[Token], end: Finished
-) -> dict[str, Any]:
+def _report(session: Session, prompt: str, output: _Output, end: Finished) -> dict[str, Any]:
     times = asdict(end)
     del times["text"]
     return {
@@ -132,21 +205,23 @@ def _report(
         "layout": session.model.layout,
         "renderer": session.model.device.limits.renderer,
         "prompt": prompt,
-        "text": text,
-        "tokens": [{"id": t.id, "logprob": t.logprob} for t in tokens],
+        "text": output.text,
+        "tokens": [{"id": t.id, "logprob": t.logprob} for t in output.tokens],
+        "trimmed": [asdict(event) for event in output.trims],
         **times,
         "tokens_per_second": end.tokens_per_second,
     }
 
 
-def _summary(session: Session, precision: str, end: Finished) -> str:
+def _summary(session: Session, precision: str, output: _Output, end: Finished) -> str:
     limits = session.model.device.limits
     first = (
         "" if end.first_token_seconds is None else f", first after {end.first_token_seconds:.2f} s"
     )
+    full = f", context full {len(output.trims)} times" if output.trims else ""
     software = " (software)" if limits.is_software else ""
     return (
         f"{end.new_tokens} tokens, {end.tokens_per_second:.1f} tokens/s{first},"
-        f" ended by {end.reason}, seed {end.seed}, {session.name} {precision},"
+        f" ended by {end.reason}{full}, seed {end.seed}, {session.name} {precision},"
         f" {limits.renderer}{software}"
     )

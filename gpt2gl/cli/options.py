@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ import typer
 
 from gpt2gl.errors import OptionError
 from gpt2gl.loading import DEFAULT_MODEL, DEFAULT_PRECISION
-from gpt2gl.sampling import SAMPLING_OPTIONS, Number, Sampling
+from gpt2gl.sampling import SAMPLING_OPTIONS, Number, Sampling, TokenBias
 
 ModelOption = Annotated[
     str,
@@ -37,6 +38,22 @@ MODEL, PRECISION = DEFAULT_MODEL, DEFAULT_PRECISION
 # What `generate` uses where nothing is said: text that stays sensible. `Sampling` itself has
 # neutral defaults, the model's own distribution.
 DEFAULTS = {"temperature": 0.8, "top_k": 40, "top_p": 0.95}
+
+
+def number_option(option: Number) -> Any:
+    """A typer option that a `Number` describes and checks, so that its messages are the same
+    wherever the value comes from."""
+
+    def parse(value: Any) -> int | float | None:
+        # Typer parses defaults too, which are numbers already.
+        try:
+            number = option.kind(value)
+        except ValueError:
+            raise option.refuse(value) from None
+        return option.check(number)
+
+    metavar = "INTEGER" if option.kind is int else "NUMBER"
+    return typer.Option(option.cli, help=option.help, metavar=metavar, parser=parse)
 
 
 def with_sampling(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,7 +83,7 @@ def with_sampling(command: Callable[..., Any]) -> Callable[..., Any]:
 def _parameter(name: str, option: Number) -> inspect.Parameter:
     kind: Any = option.kind | None if option.optional else option.kind
     default = DEFAULTS.get(name, getattr(Sampling(), name))
-    annotation = Annotated[kind, typer.Option(option.cli, help=option.help)]
+    annotation = Annotated[kind, number_option(option)]
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
@@ -80,26 +97,83 @@ def _greedy() -> inspect.Parameter:
     )
 
 
+# Text in arguments ------------------------------------------------------------------------------
+
+
+def argument_text(argument: str) -> str:
+    """An argument as the UTF-8 it was typed in, whatever the locale says.
+
+    Bytes that the locale's encoding does not know arrive as lone surrogates.
+    """
+    try:
+        return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:  # surrogates of another origin; the tokenizer takes them
+        return argument
+
+
+def argument_texts(arguments: list[str] | None) -> tuple[str, ...]:
+    """The texts given to an option that can be repeated."""
+    return tuple(map(argument_text, arguments or ()))
+
+
+def parse_biases(arguments: list[str] | None) -> list[tuple[int | str, float]]:
+    """What `--logit-bias` was given: token id or text, and bias.
+
+    Text may stand in double quotes and is then read as a JSON string, escapes included. Without
+    quotes, which shells take away, it is what it is; only a number is always an id.
+
+    Raises:
+        OptionError: an argument has not this form, or the bias is out of range.
+    """
+    return [_bias(text) for text in argument_texts(arguments)]
+
+
+def _bias(argument: str) -> tuple[int | str, float]:
+    option = SAMPLING_OPTIONS["logit_bias"]
+    assert isinstance(option, TokenBias)
+    name, _, number = argument.rpartition("=")
+    try:
+        token: Any = json.loads(name) if name.startswith('"') else name
+        bias = float(number)
+    except ValueError:
+        token, bias = "", 0.0
+    if not token or not abs(bias) <= option.limit:
+        raise OptionError(
+            f'{option.cli} is {argument!r}; allowed: TOKEN_ID=BIAS or "text"=BIAS'
+            f" with a bias from -{option.limit} to {option.limit}"
+        )
+    is_id = not name.startswith('"') and token.isascii() and token.isdigit()
+    return int(token) if is_id else token, bias
+
+
 def read_text(prompt: str | None, file: Path | None) -> str:
-    """The prompt: an argument, a file, or standard input where that is not a terminal.
+    """The prompt: an argument, a file, or standard input for `-` and where nothing is given.
+
+    A terminal is read only when asked for with `-`.
 
     Raises:
         OptionError: both are given, or the file cannot be read as UTF-8.
     """
     if prompt is not None and file is not None:
         raise OptionError("both a prompt and --file are given: choose one")
-    if prompt is not None:
-        # Arguments that are not UTF-8 arrive with lone surrogates.
-        return prompt.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    if file is None and sys.stdin.isatty():
+    if file is not None and str(file) != "-":
+        return _decoded(f"--file {file}", file.read_bytes)
+    asked = prompt == "-" or file is not None
+    if prompt is not None and not asked:
+        return argument_text(prompt)
+    if sys.stdin is None or not (asked or not sys.stdin.isatty()):
         return ""
+    return _decoded("standard input", sys.stdin.buffer.read)
+
+
+def _decoded(where: str, read: Callable[[], bytes]) -> str:
     try:
-        data = file.read_bytes() if file is not None else sys.stdin.buffer.read()
-        return data.decode("utf-8")
-    except OSError as error:
-        raise OptionError(
-            f"--file {file}: {error.strerror}: give a file that can be read"
-        ) from None
-    except UnicodeDecodeError as error:
-        where = f"--file {file}" if file is not None else "standard input"
-        raise OptionError(f"{where} is not UTF-8 text (byte {error.start}): convert it") from None
+        # Editors on Windows put a byte order mark in front.
+        return read().decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            problem = f"{where} is not UTF-8 text (byte {error.start}): convert it"
+        else:
+            reason = getattr(error, "strerror", None) or str(error)
+            problem = f"{where}: {reason}: give a file that can be read"
+        raise OptionError(problem) from None

@@ -18,7 +18,7 @@ from OpenGL import GL
 
 from gpt2gl.errors import DeviceError
 from gpt2gl.gl import limits as gl_limits
-from gpt2gl.gl.call import Block, Call, Prepared, Step
+from gpt2gl.gl.call import Block, Call, Prepared, Region, Step
 from gpt2gl.gl.calls import Calls
 from gpt2gl.gl.context import Context
 from gpt2gl.gl.framebuffers import Framebuffers
@@ -31,6 +31,21 @@ MAX_ROWS = 128
 STEP_BINDING = 0
 # Binding 0 of a window toolkit (pyglet keeps its matrices there) must survive, see `end`.
 FIRST_BLOCK_BINDING = 4
+# Of these a pass has an input each at most.
+TEXTURE_UNITS = 8
+# How rows lie in host memory and in uniform blocks: one after the other, without gaps.
+PIXEL_STORE = {
+    GL.GL_PACK_ALIGNMENT: 4,
+    GL.GL_PACK_ROW_LENGTH: 0,
+    GL.GL_PACK_SKIP_ROWS: 0,
+    GL.GL_PACK_SKIP_PIXELS: 0,
+    GL.GL_UNPACK_ALIGNMENT: 4,
+    GL.GL_UNPACK_ROW_LENGTH: 0,
+    GL.GL_UNPACK_IMAGE_HEIGHT: 0,
+    GL.GL_UNPACK_SKIP_ROWS: 0,
+    GL.GL_UNPACK_SKIP_PIXELS: 0,
+    GL.GL_UNPACK_SKIP_IMAGES: 0,
+}
 # Fetches a draw may make, so that it stays short on a slow device and a window keeps moving.
 DEFAULT_FETCHES_PER_DRAW = 1_000_000
 
@@ -76,12 +91,16 @@ class Device:
             GL.GL_DEPTH_TEST,
             GL.GL_CULL_FACE,
             GL.GL_STENCIL_TEST,
+            GL.GL_RASTERIZER_DISCARD,
         ):
             GL.glDisable(capability)
         GL.glColorMask(True, True, True, True)
         GL.glBindVertexArray(self._vertex_array)
-        for alignment in (GL.GL_UNPACK_ALIGNMENT, GL.GL_PACK_ALIGNMENT):
-            GL.glPixelStorei(alignment, 4)
+        for name, value in PIXEL_STORE.items():
+            GL.glPixelStorei(name, value)
+        # A sampler object overrides the filters of the texture in its unit.
+        for unit in range(TEXTURE_UNITS):
+            GL.glBindSampler(unit, 0)
         for buffer in (GL.GL_PIXEL_PACK_BUFFER, GL.GL_PIXEL_UNPACK_BUFFER):
             GL.glBindBuffer(buffer, 0)
         GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, FIRST_BLOCK_BINDING + STEP_BINDING, self._step)
@@ -175,7 +194,7 @@ class Device:
             if y + band < region.y + region.height:
                 yield
         if prepared.call.capture is not None:
-            self._capture(prepared.call.capture, region.width, region.height)
+            self._capture(prepared.call.capture, region)
         yield
 
     def run(self, call: Call, step: Step) -> None:
@@ -196,11 +215,12 @@ class Device:
             gl.glActiveTexture(unit)
             gl.glBindTexture(GL.GL_TEXTURE_2D_ARRAY, texture)
 
-    def _capture(self, block: Block, width: int, height: int) -> None:
+    def _capture(self, block: Block, region: Region) -> None:
         """Copy what was drawn into a uniform block, on the device."""
         gl = self._gl
         gl.glBindBuffer(GL.GL_PIXEL_PACK_BUFFER, block.buffer)
-        gl.glReadPixels(0, 0, width, height, GL.GL_RGBA, GL.GL_FLOAT, None)
+        x, y, width, height, _ = region
+        gl.glReadPixels(x, y, width, height, GL.GL_RGBA, GL.GL_FLOAT, None)
         gl.glBindBuffer(GL.GL_PIXEL_PACK_BUFFER, 0)
 
     # Buffers -----------------------------------------------------------------------------------
@@ -227,15 +247,15 @@ class Device:
     # Reading -----------------------------------------------------------------------------------
 
     def read_texels(
-        self, texture: int, layer: int, y: int, width: int, height: int
+        self, texture: int, layer: int, x: int, y: int, width: int, height: int
     ) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """RGBA float texels [height, width, 4] of one layer, from line `y` on."""
+        """RGBA float texels [height, width, 4] of one layer, from texel (x, y) on."""
         self.take()
         texels = np.empty((height, width, 4), np.float32)
         framebuffer = self.framebuffers.get(((texture, layer),))
         self._gl.glBindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
         pointer = texels.ctypes.data_as(ctypes.c_void_p)
-        self._gl.glReadPixels(0, y, width, height, GL.GL_RGBA, GL.GL_FLOAT, pointer)
+        self._gl.glReadPixels(x, y, width, height, GL.GL_RGBA, GL.GL_FLOAT, pointer)
         return texels
 
     # Lifetime ----------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ class Layout:
         fold_ln: whether LayerNorm's gain and bias are folded into the next matrix at load.
             The plain layout keeps them apart and so checks the folding of the others.
         pack: [K, n] float32 (K padded to `k_multiple`, n to 4) -> texels
-            [K / k_per_texel, n / n_per_texel, components] and scales [groups, n] or None.
+            [n / n_per_texel, K / k_per_texel, components] and scales [groups, n] or None.
     """
 
     name: str
@@ -64,16 +64,16 @@ class Layout:
 
 
 def _pack_r32f(w: Floats) -> Packed:
-    return w[:, :, None], None
+    return w.T[:, :, None], None
 
 
 def _pack_rgba32f(w: Floats) -> Packed:
-    return w.reshape(w.shape[0], -1, 4), None
+    return w.reshape(w.shape[0], -1, 4).transpose(1, 0, 2), None
 
 
 def _pack_f16(w: Floats) -> Packed:
     """Two rows of K and four columns a texel: component 2 (k % 2) + n % 4 // 2, low half n even."""
-    halves = w.astype(np.float16).reshape(-1, 2, w.shape[1] // 4, 4).transpose(0, 2, 1, 3)
+    halves = w.astype(np.float16).reshape(-1, 2, w.shape[1] // 4, 4).transpose(2, 0, 1, 3)
     return np.ascontiguousarray(halves).reshape(*halves.shape[:2], 8).view(np.uint32), None
 
 
@@ -81,7 +81,7 @@ def _pack_int8(w: Floats) -> Packed:
     """Symmetric, one scale per column: component k % 4, byte n % 4."""
     scale = np.maximum(np.abs(w).max(axis=0), np.float32(1e-30)) / np.float32(127)
     q = np.rint(w / scale).astype(np.int8)
-    blocks = q.reshape(-1, 4, w.shape[1] // 4, 4).transpose(0, 2, 1, 3)
+    blocks = q.reshape(-1, 4, w.shape[1] // 4, 4).transpose(2, 0, 1, 3)
     texels = np.ascontiguousarray(blocks).reshape(*blocks.shape[:2], 16).view(np.int32)
     return texels, scale[None, :].astype(np.float32)
 
@@ -95,7 +95,7 @@ def _pack_int4(w: Floats) -> Packed:
     groups = w.reshape(-1, INT4_GROUP, w.shape[1])
     scale = _int4_scale(groups)
     q = np.clip(np.rint(groups / scale), -8, 7).astype(np.int32).reshape(w.shape) & 15
-    blocks = q.reshape(-1, 4, 2, w.shape[1] // 4, 4).transpose(0, 3, 1, 2, 4)
+    blocks = q.reshape(-1, 4, 2, w.shape[1] // 4, 4).transpose(3, 0, 1, 2, 4)
     nibbles = blocks.reshape(*blocks.shape[:3], 8).astype(np.uint32)
     shifts = np.arange(0, 32, 4, dtype=np.uint32)
     texels = np.bitwise_or.reduce(nibbles << shifts, axis=-1).view(np.int32)

@@ -43,6 +43,7 @@ def allocate_rows(
     *,
     layers: int = 1,
     width: int | None = None,
+    left: int = 0,
     clear: bool = False,
 ) -> Tensor:
     """A rows tensor, contents undefined unless `clear`.
@@ -50,8 +51,9 @@ def allocate_rows(
     Raises:
         DeviceError: too large for the device.
     """
-    grid = rows_grid(rows, columns, device.limits.max_side, layers=layers, width=width)
-    tensor = _tensor(device, "rgba32f", grid, grid.width, grid.height, grid.layers, use)
+    side = device.limits.max_side
+    grid = rows_grid(rows, columns, side, layers=layers, width=width, left=left)
+    tensor = _tensor(device, "rgba32f", grid, grid.texture_width, grid.height, layers, use)
     if clear:
         _clear(device, tensor)
     return tensor
@@ -63,7 +65,7 @@ def upload_rows(device: Device, values: Floats, use: str, *, width: int | None =
     tensor = allocate_rows(device, rows, columns, use, width=width)
     texels = tensor.rows.pack(values)
     for layer in range(tensor.rows.layers):
-        _upload(tensor, 0, 0, layer, texels[layer])
+        _upload(tensor, tensor.rows.left, 0, layer, texels[layer])
     return tensor
 
 
@@ -76,7 +78,7 @@ def read_rows(device: Device, tensor: Tensor, first: int = 0, count: int | None 
     texels = np.stack(
         [
             device.read_texels(
-                tensor.texture, layer, first_group * grid.fold, grid.width, groups * grid.fold
+                tensor.texture, layer, grid.left, first_group * grid.fold, grid.width, groups * grid.fold
             )
             for layer in range(grid.layers)
         ]
@@ -179,5 +181,5 @@ def _clear(device: Device, tensor: Tensor) -> None:
     for layer in range(tensor.rows.layers):
         framebuffer = device.framebuffers.get(((tensor.texture, layer),))
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
-        GL.glViewport(0, 0, tensor.rows.width, tensor.rows.height)
+        GL.glViewport(0, 0, tensor.rows.texture_width, tensor.rows.height)
         GL.glClearBufferfv(GL.GL_COLOR, 0, (GL.GLfloat * 4)(0, 0, 0, 0))

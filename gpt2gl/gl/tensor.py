@@ -34,13 +34,15 @@ def ceil_div(a: int, b: int) -> int:
 class RowsGrid:
     """Where element [t, n] of a rows tensor lies.
 
-    Texel (c % width, t // layers * fold + c // width, t % layers), component n % 4, c = n // 4.
+    Texel (left + c % width, t // layers * fold + c // width, t % layers), component n % 4, with
+    c = n // 4. `left` keeps columns free, to place a small tensor on a rasteriser's tile border.
     """
 
     rows: int
     columns: int
     width: int
     layers: int = 1
+    left: int = 0
 
     @property
     def columns4(self) -> int:
@@ -61,11 +63,15 @@ class RowsGrid:
     def height(self) -> int:
         return self.groups * self.fold
 
+    @property
+    def texture_width(self) -> int:
+        return self.left + self.width
+
     def glsl(self) -> str:
-        return f"ivec3({self.width}, {self.fold}, {self.layers})"
+        return f"ivec4({self.width}, {self.fold}, {self.layers}, {self.left})"
 
     def pack(self, values: Array) -> NDArray[np.float32]:
-        """[rows, columns] -> texels [layers, height, width, 4], zero where nothing lies."""
+        """[rows, columns] -> texels [layers, height, width, 4] from `left` on, zero-padded."""
         padded = np.zeros((self.groups * self.layers, self.fold * self.width * 4), np.float32)
         padded[: self.rows, : self.columns] = values
         grouped = padded.reshape(self.groups, self.layers, self.fold, self.width, 4)
@@ -80,7 +86,13 @@ class RowsGrid:
 
 
 def rows_grid(
-    rows: int, columns: int, max_side: int, *, layers: int = 1, width: int | None = None
+    rows: int,
+    columns: int,
+    max_side: int,
+    *,
+    layers: int = 1,
+    width: int | None = None,
+    left: int = 0,
 ) -> RowsGrid:
     """A rows grid as near to `width` texels wide as the largest texture side allows.
 
@@ -89,9 +101,9 @@ def rows_grid(
     """
     columns4 = ceil_div(columns, 4)
     wanted = min(width or columns4, columns4, max_side)
-    for candidate in (wanted, min(columns4, max_side)):
-        grid = RowsGrid(rows, columns, candidate, layers)
-        if grid.height <= max_side:
+    for candidate, margin in ((wanted, left), (min(columns4, max_side), 0)):
+        grid = RowsGrid(rows, columns, candidate, layers, margin)
+        if max(grid.height, grid.texture_width) <= max_side:
             return grid
     raise DeviceError(
         f"a tensor of {rows} x {columns} does not fit textures of side {max_side};"
@@ -99,10 +111,29 @@ def rows_grid(
     )
 
 
+# A software rasteriser hands tiles of 64 x 64 to threads and shades blocks of 4 x 4.
+TILE = 64
+LINES = 4
+MAX_ROW_WIDTH = 256
+
+
+def single_row_shape(columns: int) -> tuple[int, int]:
+    """Width and left margin that draw one row fastest: whole blocks of four lines, and a tile
+    border in the middle, so that two threads share the work of even a small tensor."""
+    columns4 = ceil_div(columns, 4)
+    lines = LINES * ceil_div(columns4, LINES * MAX_ROW_WIDTH)
+    width = 4 * ceil_div(columns4, 4 * lines)
+    left = max(0, TILE - width // 2) // 4 * 4
+    return width, left
+
+
 @dataclass(frozen=True)
 class WeightGrid:
-    """Where texel (n, k) of a packed weight matrix lies: (n % width, k % height,
-    n // width * layers_k + k // height)."""
+    """Where texel (k, n) of a packed weight matrix lies.
+
+    Texel (k % width, n % height, n // height * layers_k + k // width): a fragment walks along a
+    line, which is how memory is read fastest (see docs/performance.md).
+    """
 
     texels_n: int
     texels_k: int
@@ -111,27 +142,27 @@ class WeightGrid:
 
     @property
     def layers_k(self) -> int:
-        return ceil_div(self.texels_k, self.height)
+        return ceil_div(self.texels_k, self.width)
 
     @property
     def layers(self) -> int:
-        return ceil_div(self.texels_n, self.width) * self.layers_k
+        return ceil_div(self.texels_n, self.height) * self.layers_k
 
     def glsl(self) -> str:
         return f"ivec3({self.width}, {self.height}, {self.layers_k})"
 
     def pieces(self, first_n: int, texels: Array) -> list[tuple[int, int, int, Array]]:
-        """Cut packed texels [texels_k, n, ...] that start at column `first_n` where the texture
-        folds: a list of (x, y=0, layer, part), each part uploaded as one rectangle."""
+        """Cut packed texels [n, texels_k, ...] that start at column `first_n` where the texture
+        folds: a list of (x=0, y, layer, part), each part uploaded as one rectangle."""
         parts = []
         at = first_n
-        while at < first_n + texels.shape[1]:
-            column, x = divmod(at, self.width)
-            count = min(self.width - x, first_n + texels.shape[1] - at)
-            strip = texels[:, at - first_n : at - first_n + count]
+        while at < first_n + len(texels):
+            column, y = divmod(at, self.height)
+            count = min(self.height - y, first_n + len(texels) - at)
+            strip = texels[at - first_n : at - first_n + count]
             for layer in range(self.layers_k):
-                part = strip[layer * self.height : (layer + 1) * self.height]
-                parts.append((x, 0, column * self.layers_k + layer, part))
+                part = strip[:, layer * self.width : (layer + 1) * self.width]
+                parts.append((0, y, column * self.layers_k + layer, part))
             at += count
         return parts
 
@@ -143,8 +174,8 @@ def weight_grid(texels_n: int, texels_k: int, max_side: int, max_layers: int) ->
         DeviceError: more layers are needed than the driver has.
     """
     # Columns come in fours in every layout, so a fold must not cut four of them apart.
-    width = min(texels_n, max_side - max_side % 4)
-    grid = WeightGrid(texels_n, texels_k, width, min(texels_k, max_side))
+    height = min(texels_n, max_side - max_side % 4)
+    grid = WeightGrid(texels_n, texels_k, min(texels_k, max_side), height)
     if grid.layers > max_layers:
         raise DeviceError(
             f"a weight matrix needs {grid.layers} texture layers and this driver has {max_layers};"

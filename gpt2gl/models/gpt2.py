@@ -15,7 +15,7 @@ from gpt2gl.gl.call import Call, Prepared, Step
 from gpt2gl.gl.device import MAX_ROWS, Device
 from gpt2gl.gl.layouts import LAYOUTS
 from gpt2gl.gl.storage import allocate_rows, read_rows
-from gpt2gl.gl.tensor import Tensor
+from gpt2gl.gl.tensor import Tensor, single_row_shape
 from gpt2gl.kv_cache import allocate_cache
 from gpt2gl.models.gpt2_plan import Planner, Scratch
 from gpt2gl.models.gpt2_trace import TraceReader
@@ -24,9 +24,6 @@ from gpt2gl.passes import Dims
 from gpt2gl.weights import Checkpoint
 
 Floats = NDArray[np.float32]
-
-# Texels a line of a one-row tensor has, see "output shape" in docs/performance.md.
-DECODE_WIDTH = 128
 
 
 def dims_of(config: ModelConfig) -> Dims:
@@ -53,11 +50,11 @@ class GPT2:
         self.layout = layout
         self.dims = dims_of(config)
         self.weights = weights
-        self.cache = allocate_cache(device, self.dims, config.n_layer, DECODE_WIDTH)
+        self.cache = allocate_cache(device, self.dims, config.n_layer)
         self.planner = Planner(device, config, self.dims, weights, self.cache)
-        self._normed = allocate_rows(device, 1, config.n_embd, "scratch", width=DECODE_WIDTH)
+        self._normed = self._single_row(config.n_embd)
         self._normed_block = self.planner.block_for(self._normed)
-        self._logits = allocate_rows(device, 1, config.vocab_size, "scratch", width=DECODE_WIDTH)
+        self._logits = self._single_row(config.vocab_size)
         self._scratch: dict[str, Scratch] = {}
         self._plans: dict[str, list[Prepared]] = {}
 
@@ -200,8 +197,8 @@ class GPT2:
         return self._plans[name]
 
     def _calls(self, name: str) -> list[Call]:
-        one = self._scratch_of("one", 1, DECODE_WIDTH)
-        many = self._scratch_of("many", self.device.limits.rows_per_fragment, None)
+        one = self._scratch_of("one", 1)
+        many = self._scratch_of("many", self.device.limits.rows_per_fragment)
         if name == "trace":
             return [*self.planner.plain(many), *self.planner.plain_head(many)]
         if name == "row_logits":
@@ -216,10 +213,14 @@ class GPT2:
     def _head(self, x: Tensor) -> list[Call]:
         return self.planner.head(x, self._normed, self._logits, self._normed_block)
 
-    def _scratch_of(self, name: str, rows: int, width: int | None) -> Scratch:
+    def _scratch_of(self, name: str, rows: int) -> Scratch:
         if name not in self._scratch:
-            self._scratch[name] = Scratch(self.device, self.dims, self.config.n_inner, rows, width)
+            self._scratch[name] = Scratch(self.device, self.dims, self.config.n_inner, rows)
         return self._scratch[name]
+
+    def _single_row(self, columns: int) -> Tensor:
+        width, left = single_row_shape(columns)
+        return allocate_rows(self.device, 1, columns, "scratch", width=width, left=left)
 
     # Lifetime ----------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from gpt2gl.config import ModelConfig
 from gpt2gl.gl.call import Block, Call
 from gpt2gl.gl.device import MAX_ROWS, Device
 from gpt2gl.gl.storage import allocate_rows, release
-from gpt2gl.gl.tensor import Tensor, ceil_div
+from gpt2gl.gl.tensor import TILE, Tensor, ceil_div, single_row_shape
 from gpt2gl.kv_cache import KVCache
 from gpt2gl.models.gpt2_weights import GPT2Weights, LayerWeights
 from gpt2gl.passes import CHUNK, Dims, Norm, Passes
@@ -23,12 +23,11 @@ from gpt2gl.passes import CHUNK, Dims, Norm, Passes
 class Scratch:
     """The activations of one plan: [T, n] tensors that every layer reuses."""
 
-    def __init__(self, device: Device, dims: Dims, n_inner: int, rows: int, width: int | None):
+    def __init__(self, device: Device, dims: Dims, n_inner: int, rows: int):
         self.device = device
         self.dims = dims
         self.max_rows = MAX_ROWS if rows > 1 else 1
         self.rows = rows
-        self.width = width
         self.tensors: list[Tensor] = []
         heads = 4 * dims.ep4
         self.x = (self.tensor(dims.n_embd), self.tensor(dims.n_embd))
@@ -39,25 +38,30 @@ class Scratch:
 
     def tensor(self, columns: int) -> Tensor:
         """A [T, columns] tensor in this plan's geometry."""
-        return self._keep(
-            allocate_rows(
-                self.device, self.max_rows, columns, "scratch", layers=self.rows, width=self.width
-            )
-        )
+        return self._allocate(self.max_rows, columns)
+
+    def parts(self) -> Tensor:
+        """A [chunks of keys, heads] tensor for the split attention mix."""
+        return self._allocate(ceil_div(self.dims.n_positions, CHUNK), 4 * self.dims.ep4)
 
     def score_tensor(self, columns: int | None = None) -> Tensor:
         """A [T * n_head, n_positions] tensor, its row groups ordered (row group, head)."""
         rows = self.max_rows * self.dims.n_head
         keys = ceil_div(self.dims.n_positions, self.rows) * self.rows
+        # Heads are few lines and keys few columns at first: across a tile border for two threads.
+        left = 0 if self.rows > 1 else TILE - 16
         return self._keep(
-            allocate_rows(self.device, rows, columns or keys, "scratch", layers=self.rows)
+            allocate_rows(
+                self.device, rows, columns or keys, "scratch", layers=self.rows, left=left
+            )
         )
 
-    def parts(self) -> Tensor:
-        """A [chunks of keys, heads] tensor for the split attention mix."""
-        chunks = ceil_div(self.dims.n_positions, CHUNK)
+    def _allocate(self, rows: int, columns: int) -> Tensor:
+        width, left = single_row_shape(columns) if self.rows == 1 else (None, 0)
         return self._keep(
-            allocate_rows(self.device, chunks, 4 * self.dims.ep4, "scratch", width=self.width)
+            allocate_rows(
+                self.device, rows, columns, "scratch", layers=self.rows, width=width, left=left
+            )
         )
 
     def _keep(self, tensor: Tensor) -> Tensor:

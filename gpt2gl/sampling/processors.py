@@ -23,7 +23,7 @@ def logit_bias(logits: Logits, state: State) -> Logits:
 def repetition_penalty(logits: Logits, state: State) -> Logits:
     """Divide a positive logit, multiply a negative one, for each token of the text so far.
 
-    Keskar et al. 2019 (CTRL), arXiv:1909.05858, section 4.1, in the form of transformers, which
+    Keskar et al. 2019 (CTRL), arXiv:1909.05858, in the form of transformers, which
     treats the signs apart so that a penalty above 1 always weakens. Prompt and answer count.
     """
     penalty = state.options.repetition_penalty
@@ -70,7 +70,7 @@ def frequency_penalty(logits: Logits, state: State) -> Logits:
 def no_repeat_ngram(logits: Logits, state: State) -> Logits:
     """Forbid every token that would repeat an n-gram of the text so far, prompt included.
 
-    Paulus et al. 2017, arXiv:1705.04304, section 2.5, for any n; equals transformers'
+    Paulus et al. 2017, arXiv:1705.04304, for any n; equals transformers'
     `NoRepeatNGramLogitsProcessor`.
     """
     size, context = state.options.no_repeat_ngram, state.context

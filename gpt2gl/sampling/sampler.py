@@ -136,12 +136,12 @@ def _ranked(candidates: Candidates, limit: int | None) -> tuple[TokenIds, NDArra
 
 
 def _invert(sums: NDArray[np.float64], uniform: float) -> int:
-    """Index of the weight in which `uniform` [0, 1) falls, given the running sums [n] of weights.
+    """Index of the weight in which `uniform` falls, given the running sums [n] of the weights.
 
-    The target stays below the total, or rounding could put it past the last weight that is not 0.
+    `uniform` is at most 1 - 2**-53, as NumPy draws it. Its product with the total then rounds to
+    less than the total, so that a trailing weight of 0 is never hit.
     """
-    target = min(uniform * sums[-1], np.nextafter(sums[-1], 0.0))
-    return int(np.searchsorted(sums, target, side="right"))
+    return int(np.searchsorted(sums, uniform * sums[-1], side="right"))
 
 
 def _require_sound(logits: Logits) -> Logits:

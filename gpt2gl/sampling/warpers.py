@@ -39,7 +39,7 @@ def temperature(logits: Logits, state: State) -> Logits:
 def top_k(logits: Logits, state: State) -> Logits:
     """Keep the k most likely tokens and every token whose logit equals the k-th.
 
-    Fan et al. 2018, arXiv:1805.04833, section 5.1; ties as in transformers' `TopKLogitsWarper`.
+    Fan et al. 2018, arXiv:1805.04833; ties as in transformers' `TopKLogitsWarper`.
     """
     k = state.options.top_k
     if k == 0 or k >= logits.size:
@@ -50,7 +50,7 @@ def top_k(logits: Logits, state: State) -> Logits:
 def top_p(logits: Logits, state: State) -> Logits:
     """Keep the smallest set of most likely tokens whose probability reaches p; always one.
 
-    Holtzman et al. 2019, arXiv:1904.09751, section 3.1, computed from the unlikely end as in
+    Holtzman et al. 2019, arXiv:1904.09751, computed from the unlikely end as in
     transformers' `TopPLogitsWarper`: remove tokens while their sum is at most 1 - p. Among equal
     logits on the edge the lower ids stay; transformers keeps as many, without saying which.
     """
@@ -70,7 +70,7 @@ def top_p(logits: Logits, state: State) -> Logits:
 def min_p(logits: Logits, state: State) -> Logits:
     """Drop tokens whose probability is below p times that of the most likely token.
 
-    Nguyen et al. 2024, arXiv:2407.01082, section 3; equals transformers' `MinPLogitsWarper`.
+    Nguyen et al. 2024, arXiv:2407.01082; equals transformers' `MinPLogitsWarper`.
     """
     share = state.options.min_p
     if share == 0.0:
@@ -82,7 +82,7 @@ def min_p(logits: Logits, state: State) -> Logits:
 def typical_p(logits: Logits, state: State) -> Logits:
     """Keep the tokens whose information is closest to the entropy until they hold probability p.
 
-    Meister et al. 2022, arXiv:2202.00666, section 3; equals transformers' `TypicalLogitsWarper`:
+    Meister et al. 2022, arXiv:2202.00666; equals transformers' `TypicalLogitsWarper`:
     the token that crosses p stays, and so does every token as far from the entropy as it is.
     """
     mass = state.options.typical_p

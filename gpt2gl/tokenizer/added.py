@@ -61,15 +61,14 @@ class _Finder:
             return
         done = 0
         for token, start, end in self._matches(part, special):
-            before = part[done:start]
-            plain = before.rstrip(WHITE_SPACE) if token.lstrip else before
             # A token of white space may lie in what the token before it swallowed.
             if token.lstrip and end <= done:
                 continue
-            if plain:
+            before = part[done:start]
+            if plain := before.rstrip(WHITE_SPACE) if token.lstrip else before:
                 yield plain
             yield token.id
-            done = max(done, end)
+            done = end
         if done < len(part):
             yield part[done:]
 

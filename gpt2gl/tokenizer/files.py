@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 import stat
 from collections import Counter
 from pathlib import Path
@@ -10,16 +11,17 @@ from typing import Final, NoReturn
 
 from gpt2gl.errors import TokenizerError
 
-MAX_FILE_BYTES: Final = 64 * 2**20
+MAX_FILE_BYTES: Final = 32 * 2**20
 """Far above any real tokenizer file (GPT-2's largest is 1.4 MB), far below a memory problem."""
 
-_MAX_SHOWN: Final = 40
+_SHORT: Final = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 40
+_SHORT.maxlevel = 2
 
 
 def shown(value: object) -> str:
-    """A value from a file, quoted for a message: one line, escaped, at most 40 characters."""
-    text = repr(value)
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
+    """A value from a file, quoted for a message: one line, escaped and short."""
+    return _SHORT.repr(value)
 
 
 def shown_path(path: Path) -> str:
@@ -49,7 +51,7 @@ def read_text(folder: Path, name: str) -> str:
     try:
         data = _read_bytes(folder, name, where)
     except (OSError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or type(error).__name__
+        reason = getattr(error, "strerror", None) or "the link leads back to itself"
         refuse(where, f"cannot be read ({reason})")
     try:
         return data.decode("utf-8-sig")

@@ -14,8 +14,9 @@ class StreamDecoder:
     """Turns token ids into text as they come.
 
     A character whose bytes are spread over several tokens is held back until its last byte has
-    come. Bytes that can no longer become UTF-8 turn into U+FFFD at that moment. All pushes and the
-    flush together are what `Tokenizer.decode` gives for the whole sequence.
+    come, three bytes at most. Bytes that cannot become UTF-8 any more turn into U+FFFD, as many as
+    Python makes of them. All pushes and the flush together are what `Tokenizer.decode` gives for
+    the whole sequence.
     """
 
     def __init__(self, tokenizer: _TokenBytes) -> None:

@@ -78,10 +78,11 @@ def _kind(step: object) -> str | None:
     """The type of a step for messages; of a sequence, the types of its members."""
     if step is None:
         return None
-    kind = step.get("type") if isinstance(step, dict) else step
-    if members := _members(step):
-        return f"{kind}({', '.join(str(_kind(member)) for member in members)})"
-    return str(kind)
+    kinds = [
+        str(each.get("type")) if isinstance(each, dict) else shown(each)
+        for each in (step, *_members(step))
+    ]
+    return f"{kinds[0]}({', '.join(kinds[1:])})" if kinds[1:] else kinds[0]
 
 
 def _members(step: object) -> list[object]:

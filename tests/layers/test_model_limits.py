@@ -21,7 +21,6 @@ from tests.models import (
     some_tokens,
 )
 
-
 # Lowered limits --------------------------------------------------------------------------------
 
 

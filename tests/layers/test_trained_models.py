@@ -41,9 +41,7 @@ def partials() -> dict[str, Array]:
 
 
 @pytest.mark.parametrize("item", [0, 1, 2])
-def test_the_authors_activations(
-    nano_sort: GPT2, partials: dict[str, Array], item: int
-) -> None:
+def test_the_authors_activations(nano_sort: GPT2, partials: dict[str, Array], item: int) -> None:
     tokens = partials["tokens"][item].tolist()
     traced = nano_sort.trace(tokens)
     for name in partials.keys() - {"tokens"}:
@@ -89,9 +87,7 @@ def outside_storyteller() -> torch.nn.Module:
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
-def test_greedy_text(
-    storyteller: GPT2, outside_storyteller: torch.nn.Module, prompt: str
-) -> None:
+def test_greedy_text(storyteller: GPT2, outside_storyteller: torch.nn.Module, prompt: str) -> None:
     """200 tokens are those that transformers prefers, up to the first tie."""
     tokens = Tokenizer.from_directory(STORYTELLER).encode(prompt)
     start = len(tokens)
