@@ -39,7 +39,7 @@ GENERATION_OPTIONS: Mapping[str, Number] = {
     ),
 }
 # `Sampling` admits a nucleus of probability 0, which is one token. To ask for it is a slip.
-_TOP_P = Number(
+TOP_P = Number(
     cli=SAMPLING_OPTIONS["top_p"].cli,
     help=SAMPLING_OPTIONS["top_p"].help,
     kind=float,
@@ -74,7 +74,7 @@ class Generation:
     keep: int = 64
 
     def __post_init__(self) -> None:
-        _TOP_P.check(self.sampling.top_p)
+        TOP_P.check(self.sampling.top_p)
         for name, option in GENERATION_OPTIONS.items():
             object.__setattr__(self, name, option.check(getattr(self, name)))
         object.__setattr__(self, "stop", _texts("--stop", self.stop))

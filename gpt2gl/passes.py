@@ -319,7 +319,8 @@ def _row_region(grid: RowsGrid, rows: int, cache: bool) -> Callable[[Step], Regi
     def region(step: Step) -> Region:
         height = ceil_div(step.n_rows, rows) * grid.fold
         if not cache:
-            return Region(grid.left, 0, grid.width, height)
+            # The last row alone goes through the head, however many rows the step has.
+            return Region(grid.left, 0, grid.width, min(height, grid.height))
         group, layer = divmod(step.n_past, grid.layers)
         return Region(grid.left, group * grid.fold, grid.width, height, layer if rows == 1 else 0)
 

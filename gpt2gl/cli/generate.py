@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from gpt2gl.cli import INTERRUPTED
-from gpt2gl.cli.interactive import converse, opening
+from gpt2gl.cli.interactive import InteractiveOption, converse, opening
 from gpt2gl.cli.loader import load_with_progress
 from gpt2gl.cli.options import (
     MODEL,
@@ -47,6 +47,7 @@ from gpt2gl.session import Session
 
 _BIAS_HELP = SAMPLING_OPTIONS["logit_bias"].help
 _POLICIES_HELP = f"When the context is full: {', '.join(CONTEXT_POLICIES)}."
+_STOP_HELP = "End before this text; repeatable."
 _WORDS_HELP = "Never generate this text, at the start or after a space; repeatable."
 
 
@@ -63,9 +64,7 @@ def command(
     model: ModelOption = MODEL,
     precision: PrecisionOption = PRECISION,
     max_tokens: Annotated[int, number_option(GENERATION_OPTIONS["max_tokens"])] = 200,
-    stop: Annotated[
-        list[str] | None, typer.Option("--stop", help="End before this text; repeatable.")
-    ] = None,
+    stop: Annotated[list[str] | None, typer.Option("--stop", help=_STOP_HELP)] = None,
     time_limit: Annotated[float | None, number_option(GENERATION_OPTIONS["time_limit"])] = None,
     context_policy: Annotated[str, typer.Option(help=_POLICIES_HELP)] = "stop",
     keep: Annotated[int, number_option(GENERATION_OPTIONS["keep"])] = 64,
@@ -77,9 +76,7 @@ def command(
     echo: Annotated[bool, typer.Option(help="Print the prompt before its continuation.")] = True,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No summary on stderr.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    interactive: Annotated[
-        bool, typer.Option("--interactive", "-i", help="Talk with the model, line by line.")
-    ] = False,
+    interactive: InteractiveOption = False,
 ) -> int:
     """Continue a prompt; without one, start from the end-of-text token."""
     options = Generation(

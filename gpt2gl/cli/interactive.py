@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Annotated
 
 import typer
 
@@ -19,6 +20,10 @@ from gpt2gl.errors import DeviceError, Gpt2glError, OptionError
 from gpt2gl.generation import Event, Finished, Generation, Token, Trimmed
 from gpt2gl.session import Session
 from gpt2gl.templates import template_for
+
+InteractiveOption = Annotated[
+    bool, typer.Option("--interactive", "-i", help="Talk with the model, line by line.")
+]
 
 
 def opening(prompt: str | None, file: Path | None, as_json: bool) -> str | None:

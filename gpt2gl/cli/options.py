@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from gpt2gl.errors import OptionError
+from gpt2gl.generation import TOP_P
 from gpt2gl.loading import DEFAULT_MODEL, DEFAULT_PRECISION
 from gpt2gl.sampling import SAMPLING_OPTIONS, Number, Sampling, TokenBias
 
@@ -63,6 +64,7 @@ def with_sampling(command: Callable[..., Any]) -> Callable[..., Any]:
     """
     signature = inspect.signature(command, eval_str=True)
     numbers = {n: o for n, o in SAMPLING_OPTIONS.items() if isinstance(o, Number)}
+    numbers["top_p"] = TOP_P
 
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> Any:

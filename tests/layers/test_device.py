@@ -240,13 +240,12 @@ def test_release_framebuffers(device: Device) -> None:
 
 
 def test_release_program_cache(device: Device) -> None:
-    cache = ProgramCache(device.limits.glsl)
-    defines = {"ROWS": 1, "OUT_GRID": "ivec3(1, 1, 1)", "TOKENS4": 1}
-    defines |= {"X_GRID": "ivec3(1, 1, 1)", "ACTIVATION": "ACTIVATION_relu"}
-    program = cache.get("activate", "activate.frag", "fullscreen.vert", defines, {"x": 0}, {})
-    GL.glUseProgram(0)
-    cache.close()
-    assert cache.live == 0
+    x = put_rows(device, normal((1, 8)), 1)
+    program = device.prepare(Passes(device, dims(), 1).activate(x, x, "relu")).program
+    assert device.programs.live == 1
+    device.end()
+    device.programs.close()
+    assert device.programs.live == 0
     assert not GL.glIsProgram(program)
 
 
@@ -260,7 +259,7 @@ def test_release_gpt2(make_device: MakeDevice) -> None:
 
 
 def test_release_kv_cache(device: Device) -> None:
-    cache = allocate_cache(device, dims_of(config()), 2, 128)
+    cache = allocate_cache(device, dims_of(config()), 2)
     used = device.pool.bytes_by_use
     assert used["kv_cache"] == cache.nbytes > 0
     cache.close(device)

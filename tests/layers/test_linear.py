@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpt2gl.gl.call import Block
 from gpt2gl.gl.device import Device
 from gpt2gl.gl.layouts import LAYOUTS
 from gpt2gl.gl.storage import read_rows, upload_rows
@@ -126,12 +127,12 @@ def test_fused_for_one_row(module_device: Device, layout: str, use_block: bool) 
     assert_close(drawn(device, call, 1), oracle.gelu_new(hidden) + residual, 1e-11)
 
 
-def captured(device: Device, passes: Passes, x: Tensor, n: int):
+def captured(device: Device, passes: Passes, x: Tensor, n: int) -> Block:
     """A uniform block that a pass has filled with x + 0."""
     grid = x.rows
     block = device.block(grid.width * grid.fold * 16)
     zero = put_rows(device, np.zeros((1, n), np.float32), 1, grid.width)
-    out = blank_rows(device, 1, n, 1, grid.width)
+    out = blank_rows(device, 1, n, 1, grid.width, left=3)
     draw(device, passes.add(x, zero, out, capture=block), 1)
     return block
 

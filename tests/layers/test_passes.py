@@ -167,7 +167,7 @@ class Attention:
         """A score tensor that holds stale values, as one does after a longer text."""
         groups = ceil_div(self.n_rows, self.rows) * self.d.n_head
         shape = (groups * self.rows, columns)
-        return put_rows(self.device, np.full(shape, 90, np.float32), self.rows, width=8)
+        return put_rows(self.device, np.full(shape, 90, np.float32), self.rows, width=8, left=3)
 
     def by_head(self, tensor: Tensor) -> Floats:
         """Rows ordered (row group, head, row of group) -> [H, T, S]."""
