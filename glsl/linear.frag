@@ -16,6 +16,19 @@ uniform highp sampler2DArray bias;
 uniform highp sampler2DArray residual;
 #endif
 
+// Adds x[k] W[k] for the block of K that starts at texel k4. K is padded with zero weights up to
+// whole blocks and scale groups; x has nothing there.
+void add_block(inout vec4 part[ROWS], int n4, int k4, int group) {
+    load_weights(n4, k4 / BLOCK4);
+    for (int j = 0; j < BLOCK4; ++j) {
+#if K4 % BLOCK4 != 0 || K4 % GROUP4 != 0
+        if (k4 + j >= K4) break;
+#endif
+        mat4 w = weights_block(j);
+        for (int r = 0; r < ROWS; ++r) part[r] += w * centred(x_rows(k4 + j, group, r), r);
+    }
+}
+
 void main() {
     int column4 = out_column4();
     int n4 = FIRST_N4 + column4;
@@ -28,21 +41,14 @@ void main() {
     load_stats(group);
     vec4 sum[ROWS];
     for (int r = 0; r < ROWS; ++r) sum[r] = vec4(0.0);
-    for (int scale_group = 0; scale_group * GROUP4 < K4; ++scale_group) {
+    for (int scale_group = 0; scale_group < GROUPS; ++scale_group) {
         vec4 part[ROWS];
         for (int r = 0; r < ROWS; ++r) part[r] = vec4(0.0);
-        int end = min((scale_group + 1) * GROUP4, K4);
-        for (int k4 = scale_group * GROUP4; k4 < end; k4 += BLOCK4) {
-            load_weights(n4, k4 / BLOCK4);
-            for (int j = 0; j < BLOCK4; ++j) {
-#if K4 % BLOCK4 != 0
-                if (k4 + j >= K4) break;
-#endif
-                mat4 w = weights_block(j);
-                for (int r = 0; r < ROWS; ++r)
-                    part[r] += w * centred(x_rows(k4 + j, group, r), r);
-            }
-        }
+        // Constant bounds, and several fetches under way at once: a GPU waits for each fetch far
+        // longer than for the arithmetic.
+        for (int k4 = 0; k4 < GROUP4; k4 += BLOCK4 * UNROLL)
+            for (int u = 0; u < UNROLL; ++u)
+                add_block(part, n4, scale_group * GROUP4 + k4 + u * BLOCK4, group);
 #if SCALED
         vec4 scale = weights_scale(n4, scale_group);
         for (int r = 0; r < ROWS; ++r) sum[r] += part[r] * scale;

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpt2gl.config import ModelConfig
+from gpt2gl.config import ModelConfig, shown
 from gpt2gl.errors import ModelNotFound, OptionError
 from gpt2gl.gl.context import Context, headless
 from gpt2gl.resources import embedded_models
@@ -65,7 +65,7 @@ def find_checkpoint(name: str) -> Checkpoint:
     # Unlike Path.exists, this is False for whatever cannot be looked up, "" included.
     if not os.path.exists(embedded.get(name, name)):
         raise ModelNotFound(
-            f"no model {name!r}: give a folder or file that exists, or one of"
+            f"no model {shown(name)}: give a folder or file that exists, or one of"
             f" {', '.join(sorted(embedded))}"
         )
     return open_checkpoint(path)

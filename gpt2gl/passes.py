@@ -283,7 +283,7 @@ class Passes:
         defines: Mapping[str, object],
         fetches: int | Callable[[Step], int],
         *,
-        region: Callable[[Step], Region] | None = None,
+        region: Region | Callable[[Step], Region] | None = None,
         targets: tuple[Attachments, ...] | None = None,
         cache: bool = False,
         x_block: Block | None = None,
@@ -301,7 +301,7 @@ class Passes:
             targets=targets,
             defines={"ROWS": self.rows, "OUT_GRID": out.grid.glsl(), **grids, **defines},
             region=region or _row_region(out.rows, self.rows, cache),
-            fetches=fetches if callable(fetches) else _constant(fetches),
+            fetches=fetches,
             output=out,
             x_block=x_block,
             capture=capture,
@@ -309,18 +309,16 @@ class Passes:
         )
 
 
-def _constant(n: int) -> Callable[[Step], int]:
-    return lambda step: n
-
-
-def _row_region(grid: RowsGrid, rows: int, cache: bool) -> Callable[[Step], Region]:
+def _row_region(grid: RowsGrid, rows: int, cache: bool) -> Region | Callable[[Step], Region]:
     """The texels of the step's rows: from the top, or at their positions in a cache."""
+    if grid.groups == 1 and not cache:
+        # Also the head's, which takes the last row alone however many rows the step has.
+        return Region(grid.left, 0, grid.width, grid.fold)
 
     def region(step: Step) -> Region:
         height = ceil_div(step.n_rows, rows) * grid.fold
         if not cache:
-            # The last row alone goes through the head, however many rows the step has.
-            return Region(grid.left, 0, grid.width, min(height, grid.height))
+            return Region(grid.left, 0, grid.width, height)
         group, layer = divmod(step.n_past, grid.layers)
         return Region(grid.left, group * grid.fold, grid.width, height, layer if rows == 1 else 0)
 

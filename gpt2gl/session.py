@@ -150,6 +150,8 @@ class Session:
             for _ in self.model.encode(tokens[:end], done):
                 yield
                 self._require_still(user)
+                # Another model may have drawn on the context since.
+                self.model.device.take()
             self._cached = list(tokens[:end])
             if end == len(tokens):
                 return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpt2gl.gl.framebuffers import Attachments
@@ -55,10 +55,10 @@ class Call:
 
     Attributes:
         targets: alternatives of what to draw to; most calls have one.
-        region: which texels, as a function of the step; constant for most calls.
+        region: which texels; a function of the step where that changes.
         x_block: the uniform block that holds the input row, where it is not a texture.
         capture: the uniform block that the result is copied to after the draw.
-        fetches: texel fetches of one fragment, from which draws are cut into bands.
+        fetches: texel fetches of one fragment, from which draws are cut into bands; likewise.
         output: the tensor drawn to, and `label` its name in a trace.
     """
 
@@ -66,12 +66,30 @@ class Call:
     inputs: Mapping[str, Tensor]
     targets: tuple[Attachments, ...]
     defines: Mapping[str, object]
-    region: Callable[[Step], Region]
-    fetches: Callable[[Step], int]
+    region: Region | Callable[[Step], Region]
+    fetches: int | Callable[[Step], int]
     output: Tensor
     x_block: Block | None = None
     capture: Block | None = None
     label: str = ""
+
+
+class Band(NamedTuple):
+    """One draw: a viewport and the texel fetches it makes."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    fetches: int
+
+
+class Bands(NamedTuple):
+    """A call's draws for one step, none of them over `budget` fetches if that can be helped."""
+
+    budget: int
+    variant: int
+    bands: tuple[Band, ...]
 
 
 @dataclass
@@ -81,4 +99,30 @@ class Prepared:
     call: Call
     program: int
     framebuffers: tuple[int, ...]
-    textures: tuple[tuple[int, int], ...] = field(default=())  # (GL texture unit, texture)
+    textures: tuple[tuple[int, int], ...] = ()  # (GL texture unit, texture)
+    fixed: Bands | None = None
+
+    def bands(self, step: Step, budget: int) -> Bands:
+        """The draws of this step; worked out once where they never change."""
+        if self.fixed is not None and self.fixed.budget == budget:
+            return self.fixed
+        call = self.call
+        region = call.region(step) if callable(call.region) else call.region
+        fetches = call.fetches(step) if callable(call.fetches) else call.fetches
+        bands = Bands(budget, region.variant, _cut(region, fetches, budget))
+        if not callable(call.region) and not callable(call.fetches):
+            self.fixed = bands
+        return bands
+
+
+def _cut(region: Region, fetches: int, budget: int) -> tuple[Band, ...]:
+    if region.width <= 0 or region.height <= 0:
+        return ()
+    line = max(1, region.width * fetches)
+    # Rasterisers shade blocks of 4 x 4; a band that cuts them wastes what it cuts.
+    lines = max(4, budget // line // 4 * 4)
+    end = region.y + region.height
+    return tuple(
+        Band(region.x, y, region.width, min(lines, end - y), line * min(lines, end - y))
+        for y in range(region.y, end, lines)
+    )

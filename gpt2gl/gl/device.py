@@ -18,7 +18,7 @@ from OpenGL import GL
 
 from gpt2gl.errors import DeviceError
 from gpt2gl.gl import limits as gl_limits
-from gpt2gl.gl.call import Block, Call, Prepared, Region, Step
+from gpt2gl.gl.call import Band, Block, Call, Prepared, Step
 from gpt2gl.gl.calls import Calls
 from gpt2gl.gl.context import Context
 from gpt2gl.gl.framebuffers import Framebuffers
@@ -26,6 +26,18 @@ from gpt2gl.gl.limits import Limits
 from gpt2gl.gl.pool import TexturePool
 from gpt2gl.gl.program import ProgramCache
 
+# PyOpenGL's constants are objects that cost a conversion at every call.
+TRIANGLES, FRAMEBUFFER, TEXTURE_2D_ARRAY, PIXEL_PACK_BUFFER, RGBA, FLOAT = map(
+    int,
+    (
+        GL.GL_TRIANGLES,
+        GL.GL_FRAMEBUFFER,
+        GL.GL_TEXTURE_2D_ARRAY,
+        GL.GL_PIXEL_PACK_BUFFER,
+        GL.GL_RGBA,
+        GL.GL_FLOAT,
+    ),
+)
 # Rows of one forward pass at most: longer prompts go through in chunks of this.
 MAX_ROWS = 128
 STEP_BINDING = 0
@@ -159,7 +171,8 @@ class Device:
         )
         framebuffers = tuple(self.framebuffers.get(target) for target in call.targets)
         textures = tuple(
-            (GL.GL_TEXTURE0 + units[name], tensor.texture) for name, tensor in call.inputs.items()
+            (int(GL.GL_TEXTURE0) + units[name], tensor.texture)
+            for name, tensor in call.inputs.items()
         )
         return Prepared(call, program, framebuffers, textures)
 
@@ -172,56 +185,54 @@ class Device:
         self._gl.glBindBuffer(GL.GL_UNIFORM_BUFFER, self._step)
         self._gl.glBufferSubData(GL.GL_UNIFORM_BUFFER, 0, 16 + 4 * len(tokens), data.ctypes.data)
 
-    def draw(self, prepared: Prepared, step: Step) -> Iterator[None]:
-        """Draw a pass in bands of bounded work, yielding between them.
+    def draw(self, plan: Sequence[Prepared], step: Step) -> Iterator[None]:
+        """Draw passes one after the other, yielding whenever a bounded amount of work is done.
 
         Whoever holds the iterator may use the context in between, if `end` and `begin` are called
-        around that.
+        around that. Nothing is allocated, compiled or asked of GL here.
         """
         gl = self._gl
-        region = prepared.call.region(step)
-        if region.width <= 0 or region.height <= 0:
-            return
-        band = self._rows_per_band(region.width, prepared.call.fetches(step))
-        epoch = -1
-        for y in range(region.y, region.y + region.height, band):
-            if epoch != self._epoch:
-                self._bind(prepared, region.variant)
-                epoch = self._epoch
-            gl.glViewport(region.x, y, region.width, min(band, region.y + region.height - y))
-            gl.glDrawArrays(GL.GL_TRIANGLES, 0, 3)
-            self.draws += 1
-            if y + band < region.y + region.height:
-                yield
-        if prepared.call.capture is not None:
-            self._capture(prepared.call.capture, region)
+        budget = self.fetches_per_draw
+        work = 0
+        for prepared in plan:
+            _, variant, bands = prepared.bands(step, budget)
+            epoch = -1
+            for x, y, width, height, fetches in bands:
+                if work and work + fetches > budget:
+                    work = 0
+                    yield
+                if epoch != self._epoch:
+                    self._bind(prepared, variant)
+                    epoch = self._epoch
+                gl.glViewport(x, y, width, height)
+                gl.glDrawArrays(TRIANGLES, 0, 3)
+                work += fetches
+            self.draws += len(bands)
+            if prepared.call.capture is not None:
+                self._capture(prepared.call.capture, bands)
         yield
 
     def run(self, call: Call, step: Step) -> None:
         """Prepare and draw a call at once; for tests, probes and single passes."""
-        for _ in self.draw(self.prepare(call), step):
+        for _ in self.draw((self.prepare(call),), step):
             pass
-
-    def _rows_per_band(self, width: int, fetches: int) -> int:
-        rows = self.fetches_per_draw // max(1, width * fetches)
-        # Rasterisers shade blocks of 4 x 4; a band that cuts them wastes what it cuts.
-        return max(4, rows - rows % 4)
 
     def _bind(self, prepared: Prepared, variant: int) -> None:
         gl = self._gl
         gl.glUseProgram(prepared.program)
-        gl.glBindFramebuffer(GL.GL_FRAMEBUFFER, prepared.framebuffers[variant])
+        gl.glBindFramebuffer(FRAMEBUFFER, prepared.framebuffers[variant])
         for unit, texture in prepared.textures:
             gl.glActiveTexture(unit)
-            gl.glBindTexture(GL.GL_TEXTURE_2D_ARRAY, texture)
+            gl.glBindTexture(TEXTURE_2D_ARRAY, texture)
 
-    def _capture(self, block: Block, region: Region) -> None:
-        """Copy what was drawn into a uniform block, on the device."""
+    def _capture(self, block: Block, bands: Sequence[Band]) -> None:
+        """Copy what was just drawn into a uniform block, on the device."""
         gl = self._gl
-        gl.glBindBuffer(GL.GL_PIXEL_PACK_BUFFER, block.buffer)
-        x, y, width, height, _ = region
-        gl.glReadPixels(x, y, width, height, GL.GL_RGBA, GL.GL_FLOAT, None)
-        gl.glBindBuffer(GL.GL_PIXEL_PACK_BUFFER, 0)
+        x, y, width, _, _ = bands[0]
+        height = sum(band.height for band in bands)
+        gl.glBindBuffer(PIXEL_PACK_BUFFER, block.buffer)
+        gl.glReadPixels(x, y, width, height, RGBA, FLOAT, None)
+        gl.glBindBuffer(PIXEL_PACK_BUFFER, 0)
 
     # Buffers -----------------------------------------------------------------------------------
 

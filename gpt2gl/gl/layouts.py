@@ -58,9 +58,21 @@ class Layout:
 
     def defines(self, k: int) -> dict[str, object]:
         """What `linear.frag` needs to know of a matrix with K rows."""
-        k4 = ceil_div(k, 4)
-        group4 = self.group // 4 if self.group > 0 else k4
-        return {"LAYOUT": self.name, "GROUP4": group4, "SCALED": int(self.group != 0)}
+        block4 = max(1, self.k_per_texel // 4)
+        # Without groups K is one group, padded to whole blocks.
+        group4 = self.group // 4 if self.group > 0 else ceil_div(ceil_div(k, 4), block4) * block4
+        unroll = next(u for u in UNROLL if group4 % (u * block4) == 0)
+        return {
+            "LAYOUT": self.name,
+            "GROUP4": group4,
+            "GROUPS": max(1, self.groups(k)),
+            "UNROLL": unroll,
+            "SCALED": int(self.group != 0),
+        }
+
+
+# Blocks of K that a product handles in one turn of its loop, the first that divides K.
+UNROLL = (8, 4, 2, 1)
 
 
 def _pack_r32f(w: Floats) -> Packed:

@@ -36,8 +36,8 @@ def probe_float_targets(device: Device) -> None:
             "X_GRID": x.grid.glsl(),
             "RESIDUAL_GRID": nothing.grid.glsl(),
         },
-        region=lambda step: Region(0, 0, grid.width, grid.height),
-        fetches=lambda step: 2,
+        region=Region(0, 0, grid.width, grid.height),
+        fetches=2,
         output=out,
     )
     device.run(call, Step(0, 1))

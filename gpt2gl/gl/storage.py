@@ -78,7 +78,12 @@ def read_rows(device: Device, tensor: Tensor, first: int = 0, count: int | None 
     texels = np.stack(
         [
             device.read_texels(
-                tensor.texture, layer, grid.left, first_group * grid.fold, grid.width, groups * grid.fold
+                tensor.texture,
+                layer,
+                grid.left,
+                first_group * grid.fold,
+                grid.width,
+                groups * grid.fold,
             )
             for layer in range(grid.layers)
         ]

@@ -120,9 +120,7 @@ class GPT2:
         yield from self._run("prefill", step)
 
     def _run(self, plan: str, step: Step) -> Iterator[None]:
-        draw = self.device.draw
-        for prepared in self.plan(plan):
-            yield from draw(prepared, step)
+        yield from self.device.draw(self.plan(plan), step)
         self.device.check()
 
     def logits(self) -> Floats:
@@ -166,7 +164,7 @@ class GPT2:
             for prepared in self.plan("trace"):
                 if prepared.call.label == "logits" and not every_logit:
                     continue
-                for _ in self.device.draw(prepared, step):
+                for _ in self.device.draw((prepared,), step):
                     pass
                 if prepared.call.label:
                     reader.on_tensor(prepared.call.label, prepared.call.output, step)

@@ -12,14 +12,14 @@ from OpenGL import GL
 
 from gpt2gl.errors import DeviceError
 from gpt2gl.gl.context import Context
-from gpt2gl.gl.device import Device
+from gpt2gl.gl.device import TEXTURE_UNITS, Device
 from gpt2gl.gl.framebuffers import Framebuffers
 from gpt2gl.gl.pool import TexturePool
 from gpt2gl.gl.program import ProgramCache
 from gpt2gl.gl.storage import allocate_rows, row_attachments
 from gpt2gl.kv_cache import KVCache, allocate_cache
 from gpt2gl.models.gpt2 import GPT2, dims_of
-from gpt2gl.passes import Passes
+from gpt2gl.passes import PASSES, Passes
 from tests.conftest import NOTHING, MakeDevice, pending_errors
 from tests.engine import Floats, blank_rows, dims, drain, drawn, normal, put_rows
 from tests.models import checkpoint, config, encoded, some_tokens
@@ -147,6 +147,18 @@ def test_loading_between_frames(device: Device, dirty: Callable[[], None]) -> No
     assert np.isfinite(again).all()
     fresh = GPT2.load(device, source)
     assert np.array_equal(again, encoded(fresh, TOKENS))
+
+
+def test_begin_unbinds_samplers(device: Device, dirty: Callable[[], None]) -> None:
+    """Some drivers let a sampler's filters make a float texture incomplete, even to texelFetch."""
+    device.end()
+    dirty()
+    device.begin()
+    most_inputs = max(len(operation.inputs) for operation in PASSES.values())
+    assert most_inputs <= TEXTURE_UNITS
+    for unit in range(TEXTURE_UNITS):
+        GL.glActiveTexture(GL.GL_TEXTURE0 + unit)
+        assert GL.glGetIntegerv(GL.GL_SAMPLER_BINDING) == 0
 
 
 def test_end_leaves_nothing_of_ours_bound(model: GPT2) -> None:
