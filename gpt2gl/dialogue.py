@@ -25,7 +25,9 @@ class Dialogue:
     """
 
     def __init__(self, session: Session, template: Template, options: Generation) -> None:
+        """Begin a dialogue of no turns; TokenizerError if the model came without a tokenizer."""
         self.session = session
+        self.tokenizer = session.tokenizer
         self.template = template
         self.options = options
         self.turns: list[Turn] = []
@@ -107,7 +109,7 @@ class Dialogue:
         return replace(self.options, sampling=sampling, stop=stop)
 
     def _tokens(self) -> list[int]:
-        return self.template.prompt(self.turns[self._first_seen :], self.session.tokenizer)
+        return self.template.prompt(self.turns[self._first_seen :], self.tokenizer)
 
     def _fitting(self, tokens: list[int]) -> list[int]:
         """The prompt, without the oldest turns if there is not room for it and an answer."""

@@ -348,6 +348,7 @@ def test_a_prompt_may_look_like_an_option(generate):
 def test_help_lists_the_commands(capfd, arguments):
     assert run(arguments) == 0
     out = capfd.readouterr().out
+    assert "Exit codes: 0 done; 1 a verification failed; 2 bad input;" in " ".join(out.split())
     assert all(re.search(rf"^  {name}  ", out, re.MULTILINE) for name in COMMANDS)
 
 

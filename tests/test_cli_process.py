@@ -65,6 +65,15 @@ def test_a_reader_that_leaves_early():
         assert process.wait(timeout=60) == 0
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a full device")
+def test_a_full_disk():
+    with open("/dev/full", "wb") as full:
+        command = (*GENERATE, PROMPT, "--max-tokens", "1")
+        done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert done.stderr == b"gpt2gl: standard output: No space left on device: make room for it\n"
+
+
 @posix
 @pytest.mark.parametrize("utf8_mode", ["0", "1"])
 def test_the_locale_does_not_matter(utf8_mode):

@@ -290,6 +290,17 @@ def test_options_that_do_not_go_together(
     assert f"both --interactive and {other[0]} are given" in capfd.readouterr().err
 
 
+def test_a_model_without_tokenizer(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model = Path(__file__).parent / "data" / "gpt_nano_sort" / "model"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"hello\n")))
+    assert run(["generate", "-i", "--model", str(model)]) == 2
+    message = capfd.readouterr().err
+    assert "has no tokenizer" in message
+    assert message.count("\n") == 1
+
+
 # A terminal -------------------------------------------------------------------------------------
 
 # The child makes the terminal its own, so that Ctrl-C in it is a signal.

@@ -24,7 +24,7 @@ from gpt2gl.scoring import Score, combine, score_windows, windows_of
 from gpt2gl.session import Session
 
 VOCAB = 11
-WINDOW, STRIDE, N_TOKENS = 256, 128, 1500
+WINDOW, STRIDE, N_TOKENS = 256, 128, 1400
 LIMIT = 1e-3
 
 

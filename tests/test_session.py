@@ -99,14 +99,18 @@ def test_stop_uses_every_position(tiny, length):
     assert (end.reason, end.new_tokens) == ("context", N_POSITIONS + 1 - length)
 
 
-def test_a_window_is_encoded_in_bounded_steps(tiny):
-    events = tiny.generate(some_tokens(2000), gpt2gl.Generation(GREEDY, 1, context_policy="roll"))
-    draws, longest = tiny.model.device.draws, 0
-    for event in events:
-        if isinstance(event, gpt2gl.Working):
-            longest = max(longest, tiny.model.device.draws - draws)
-        draws = tiny.model.device.draws
-    assert longest == 1
+def test_a_window_is_encoded_in_bounded_steps(tiny, monkeypatch):
+    """A twentieth of the work allowed in a step makes many more steps, and the same text."""
+    options = gpt2gl.Generation(GREEDY, 1, context_policy="roll")
+    steps, tokens = [], []
+    for budget in (1_000_000, 50_000):
+        tiny.logits([30])
+        monkeypatch.setattr(tiny.model.device, "fetches_per_draw", budget)
+        events = list(tiny.generate(some_tokens(2000), options))
+        steps.append(sum(isinstance(event, gpt2gl.Working) for event in events))
+        tokens.append([event.id for event in events if isinstance(event, gpt2gl.Token)])
+    assert steps[1] > 2 * steps[0] > 8
+    assert tokens[0] == tokens[1]
 
 
 # Reuse ------------------------------------------------------------------------------------------

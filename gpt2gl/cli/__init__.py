@@ -1,10 +1,8 @@
-"""The command line: `gpt2gl generate`, `score`, `verify`, `doctor`, ...
-
-Exit codes: 0 done; 1 a verification failed; 2 bad input; 3 the OpenGL driver; 130 Ctrl-C.
-"""
+"""The command line: `gpt2gl generate`, `score`, `verify`, `doctor`, ..."""
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -19,6 +17,9 @@ from gpt2gl.errors import Gpt2glError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 a verification failed; 2 bad input; 3 the OpenGL driver; 130 Ctrl-C."
+)
 
 # Name -> the module whose `command` it is: a function, or a Typer with commands of its own. It is
 # imported when it is asked for, so that each command waits only for the libraries it uses.
@@ -66,11 +67,17 @@ class Commands(TyperGroup):
             return _say("interrupted", INTERRUPTED)
         except BrokenPipeError:
             return _reader_left()
+        except OSError as error:
+            if error.errno != errno.ENOSPC or error.filename is not None:
+                raise
+            _let_go_of_stdout()
+            raise Gpt2glError(f"standard output: {error.strerror}: make room for it") from None
 
 
 app = typer.Typer(
     name="gpt2gl",
     help="GPT-2 in GLSL fragment shaders.",
+    epilog=EXIT_CODES,
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
     **STYLE,
@@ -134,6 +141,11 @@ def _say(message: str, code: int) -> int:
 
 
 def _reader_left() -> int:
-    """The reader of a pipe has gone; keep Python from complaining about it at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """The reader of a pipe has gone, which is no error: they have seen enough."""
+    _let_go_of_stdout()
     return 0
+
+
+def _let_go_of_stdout() -> None:
+    """Keep Python from failing at exit to write what is still buffered."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -162,7 +162,7 @@ def _tokens(dialogue: Dialogue, field: str, text: str) -> Any:
         words = [] if text in NONE_WORDS else shlex.split(text)
     except ValueError as error:
         raise OptionError(f"{field}: {error}: close the quotation") from None
-    value = TOKEN_OPTIONS[field](words, dialogue.session.tokenizer.encode)
+    value = TOKEN_OPTIONS[field](words, dialogue.tokenizer.encode)
     # A token may not exist in this model, which would only show with the next message.
     replace(dialogue.options.sampling, **{field: value}).check_vocabulary(
         dialogue.session.model.config.vocab_size

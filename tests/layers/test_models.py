@@ -127,9 +127,10 @@ def test_a_rewritten_end(load: Load) -> None:
     check_logits("rgba32f", encoded(model, first, 30), reference(source(case), first)["logits"][-1])
 
 
-def test_an_abandoned_pass_leaves_nothing(load: Load) -> None:
+def test_an_abandoned_pass_leaves_nothing(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     case = "heads of 15, inverse scale, untied"
     model = load(case, "rgba32f")
+    monkeypatch.setattr(model.device, "fetches_per_draw", 1000)
     tokens = some_tokens(model.config, 12, 5)
     for steps in (1, 4, 9):
         abandoned = model.encode(some_tokens(model.config, 40, 6), 0)
