@@ -1,15 +1,21 @@
-// One triangle that covers the viewport. Where a pass normalises its only input row, the three
-// vertices compute LayerNorm's statistics once instead of every fragment again.
+// One triangle that covers the viewport; one for each slice of a split sum. Where a pass normalises
+// its only input row, the vertices compute LayerNorm's statistics instead of every fragment again.
 #ifdef NORM_IN_VERTEX
 #include "lib/norm.glsl"
 #include "lib/step.glsl"
 flat out vec2 vertex_stats;
 #endif
+#if SPLITS > 1
+flat out int vertex_slice;
+#endif
 
 void main() {
-    vec2 corner = vec2(gl_VertexID == 1 ? 3.0 : -1.0, gl_VertexID == 2 ? 3.0 : -1.0);
-    gl_Position = vec4(corner, 0.0, 1.0);
+    int corner = gl_VertexID % 3;
+    gl_Position = vec4(corner == 1 ? 3.0 : -1.0, corner == 2 ? 3.0 : -1.0, 0.0, 1.0);
 #ifdef NORM_IN_VERTEX
     vertex_stats = norm_stats(NORM_ROW);
+#endif
+#if SPLITS > 1
+    vertex_slice = gl_VertexID / 3;
 #endif
 }

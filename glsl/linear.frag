@@ -1,11 +1,13 @@
 // y = activation(norm(x) W + bias) + residual, for ROWS rows and four columns a fragment.
 // Under a norm, LayerNorm's gain and bias are already folded into W and bias, so that only
 // (x - mean) / deviation is left: the mean is subtracted before the product, where large features
-// would otherwise cancel, and the deviation scales the sum.
+// would otherwise cancel, and the deviation scales the sum. Under SPLITS a fragment sums one slice
+// of K, and blending adds the slices. An activation excludes both slices and residual.
 #include "lib/output.glsl"
 #include "lib/input.glsl"
 #include "lib/weights_{LAYOUT}.glsl"
 #include "lib/row_stats.glsl"
+#include "lib/slice.glsl"
 #ifdef ACTIVATION
 #include "lib/activation.glsl"
 #endif
@@ -29,6 +31,18 @@ void add_block(inout vec4 part[ROWS], int n4, int k4, int group) {
     }
 }
 
+// What belongs to the whole sum and so to one of its slices.
+void add_once(inout vec4 sum[ROWS], int n4, int column4, int group) {
+#ifdef BIAS
+    vec4 b = texelFetch(bias, rows_texel(BIAS_GRID, n4, 0), 0);
+    for (int r = 0; r < ROWS; ++r) sum[r] += b;
+#endif
+#ifdef RESIDUAL
+    for (int r = 0; r < ROWS; ++r)
+        sum[r] += texelFetch(residual, group_texel(RESIDUAL_GRID, column4, group, r), 0);
+#endif
+}
+
 void main() {
     int column4 = out_column4();
     int n4 = FIRST_N4 + column4;
@@ -41,34 +55,26 @@ void main() {
     load_stats(group);
     vec4 sum[ROWS];
     for (int r = 0; r < ROWS; ++r) sum[r] = vec4(0.0);
-    for (int scale_group = 0; scale_group < GROUPS; ++scale_group) {
+    for (int span = 0; span < GROUPS; ++span) {
+        int start = (slice() * GROUPS + span) * SPAN4;
         vec4 part[ROWS];
         for (int r = 0; r < ROWS; ++r) part[r] = vec4(0.0);
         // Constant bounds, and several fetches under way at once: a GPU waits for each fetch far
         // longer than for the arithmetic.
-        for (int k4 = 0; k4 < GROUP4; k4 += BLOCK4 * UNROLL)
+        for (int k4 = 0; k4 < SPAN4; k4 += BLOCK4 * UNROLL)
             for (int u = 0; u < UNROLL; ++u)
-                add_block(part, n4, scale_group * GROUP4 + k4 + u * BLOCK4, group);
+                add_block(part, n4, start + k4 + u * BLOCK4, group);
 #if SCALED
-        vec4 scale = weights_scale(n4, scale_group);
+        vec4 scale = weights_scale(n4, start / GROUP4);
         for (int r = 0; r < ROWS; ++r) sum[r] += part[r] * scale;
 #else
         for (int r = 0; r < ROWS; ++r) sum[r] += part[r];
 #endif
     }
-#ifdef BIAS
-    vec4 b = texelFetch(bias, rows_texel(BIAS_GRID, n4, 0), 0);
-#else
-    vec4 b = vec4(0.0);
-#endif
-    for (int r = 0; r < ROWS; ++r) {
-        sum[r] = sum[r] * deviation(r) + b;
+    for (int r = 0; r < ROWS; ++r) sum[r] *= deviation(r);
+    if (slice() == 0) add_once(sum, n4, column4, group);
 #ifdef ACTIVATION
-        sum[r] = activation(sum[r]);
+    for (int r = 0; r < ROWS; ++r) sum[r] = activation(sum[r]);
 #endif
-#ifdef RESIDUAL
-        sum[r] += texelFetch(residual, group_texel(RESIDUAL_GRID, column4, group, r), 0);
-#endif
-    }
     store(sum);
 }

@@ -127,6 +127,9 @@ class Passes:
         Columns `first` to `first + columns` of W are computed. With `cache`, `out` is a cache
         and the rows land at their positions.
         """
+        # Blending adds slices of a sum; an activation of a sum is no sum of activations.
+        single = self.rows == 1 and activation is None
+        splits = w.layout.splits(w.k, self.device.tuning.split_k) if single else 1
         optional = {"bias": bias, "residual": residual, "x": None if x_block else x}
         present = {name: tensor for name, tensor in optional.items() if tensor is not None}
         inputs = {"weights": w.weights, **present, **_scales(w), **_stats(norm)}
@@ -135,14 +138,22 @@ class Passes:
             "N4": ceil_div(w.n if columns is None else columns, 4),
             "FIRST_N4": first // 4,
             "FIRST_GROUP": "(n_past() / OUT_GRID.z)" if cache else "0",
-            **w.layout.defines(w.k),
+            **w.layout.defines(w.k, splits),
             **{name.upper(): 1 for name in present if name != "x"},
             **self._normalised(norm),
             **_activation(activation),
         }
         fetches = ceil_div(w.k, 4) * (w.layout.fetches + (0 if x_block else self.rows))
         return self._call(
-            "linear", inputs, out, defines, fetches, cache=cache, x_block=x_block, **extra
+            "linear",
+            inputs,
+            out,
+            defines,
+            fetches,
+            cache=cache,
+            x_block=x_block,
+            splits=splits,
+            **extra,
         )
 
     def attention_scores(
@@ -286,6 +297,7 @@ class Passes:
         region: Region | Callable[[Step], Region] | None = None,
         targets: tuple[Attachments, ...] | None = None,
         cache: bool = False,
+        splits: int = 1,
         x_block: Block | None = None,
         capture: Block | None = None,
         label: str = "",
@@ -299,10 +311,17 @@ class Passes:
             operation=PASSES[name],
             inputs=inputs,
             targets=targets,
-            defines={"ROWS": self.rows, "OUT_GRID": out.grid.glsl(), **grids, **defines},
+            defines={
+                "ROWS": self.rows,
+                "SPLITS": splits,
+                "OUT_GRID": out.grid.glsl(),
+                **grids,
+                **defines,
+            },
             region=region or _row_region(out.rows, self.rows, cache),
             fetches=fetches,
             output=out,
+            splits=splits,
             x_block=x_block,
             capture=capture,
             label=label,

@@ -59,6 +59,7 @@ class Call:
         x_block: the uniform block that holds the input row, where it is not a texture.
         capture: the uniform block that the result is copied to after the draw.
         fetches: texel fetches of one fragment, from which draws are cut into bands; likewise.
+        splits: slices of the sum that are drawn one over the other and added by blending.
         output: the tensor drawn to, and `label` its name in a trace.
     """
 
@@ -69,6 +70,7 @@ class Call:
     region: Region | Callable[[Step], Region]
     fetches: int | Callable[[Step], int]
     output: Tensor
+    splits: int = 1
     x_block: Block | None = None
     capture: Block | None = None
     label: str = ""
@@ -101,6 +103,13 @@ class Prepared:
     framebuffers: tuple[int, ...]
     textures: tuple[tuple[int, int], ...] = ()  # (GL texture unit, texture)
     fixed: Bands | None = None
+
+    @property
+    def slices(self) -> tuple[tuple[int, int], ...]:
+        """(first vertex, vertices) of the draws over a band: a triangle for the first slice, then
+        one for each slice that blends onto it."""
+        extra = 3 * (self.call.splits - 1)
+        return ((0, 3), (3, extra)) if extra else ((0, 3),)
 
     def bands(self, step: Step, budget: int) -> Bands:
         """The draws of this step; worked out once where they never change."""

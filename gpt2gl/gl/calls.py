@@ -14,6 +14,8 @@ from OpenGL import platform
 
 _int, _uint, _pointer = ctypes.c_int, ctypes.c_uint, ctypes.c_void_p
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "glEnable": (_uint,),
+    "glDisable": (_uint,),
     "glUseProgram": (_uint,),
     "glBindFramebuffer": (_uint, _uint),
     "glActiveTexture": (_uint,),
@@ -29,6 +31,8 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 class Calls:
     """`glDrawArrays` and friends as attributes, bound to the current driver."""
 
+    glEnable: Callable[..., None]
+    glDisable: Callable[..., None]
     glUseProgram: Callable[..., None]
     glBindFramebuffer: Callable[..., None]
     glActiveTexture: Callable[..., None]

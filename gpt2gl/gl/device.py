@@ -25,11 +25,13 @@ from gpt2gl.gl.framebuffers import Framebuffers
 from gpt2gl.gl.limits import Limits
 from gpt2gl.gl.pool import TexturePool
 from gpt2gl.gl.program import ProgramCache
+from gpt2gl.gl.tuning import default_tuning
 
 # PyOpenGL's constants are objects that cost a conversion at every call.
-TRIANGLES, FRAMEBUFFER, TEXTURE_2D_ARRAY, PIXEL_PACK_BUFFER, RGBA, FLOAT = map(
+BLEND, TRIANGLES, FRAMEBUFFER, TEXTURE_2D_ARRAY, PIXEL_PACK_BUFFER, RGBA, FLOAT = map(
     int,
     (
+        GL.GL_BLEND,
         GL.GL_TRIANGLES,
         GL.GL_FRAMEBUFFER,
         GL.GL_TEXTURE_2D_ARRAY,
@@ -58,8 +60,6 @@ PIXEL_STORE = {
     GL.GL_UNPACK_SKIP_PIXELS: 0,
     GL.GL_UNPACK_SKIP_IMAGES: 0,
 }
-# Fetches a draw may make, so that it stays short on a slow device and a window keeps moving.
-DEFAULT_FETCHES_PER_DRAW = 1_000_000
 
 
 class Device:
@@ -79,7 +79,8 @@ class Device:
         own = gl_limits.query()
         lowered = {name: min(value, getattr(own, name)) for name, value in limit.items()}
         self.limits: Limits = replace(own, **lowered)
-        self.fetches_per_draw = DEFAULT_FETCHES_PER_DRAW
+        self.tuning = default_tuning(self.limits)
+        self.fetches_per_draw = self.tuning.fetches_per_draw
         self.pool = TexturePool()
         self.framebuffers = Framebuffers()
         self.programs = ProgramCache(self.limits.glsl)
@@ -107,6 +108,8 @@ class Device:
         ):
             GL.glDisable(capability)
         GL.glColorMask(True, True, True, True)
+        GL.glBlendFunc(GL.GL_ONE, GL.GL_ONE)
+        GL.glBlendEquation(GL.GL_FUNC_ADD)
         GL.glBindVertexArray(self._vertex_array)
         for name, value in PIXEL_STORE.items():
             GL.glPixelStorei(name, value)
@@ -196,6 +199,7 @@ class Device:
         work = 0
         for prepared in plan:
             _, variant, bands = prepared.bands(step, budget)
+            slices = prepared.slices
             epoch = -1
             for x, y, width, height, fetches in bands:
                 if work and work + fetches > budget:
@@ -205,9 +209,14 @@ class Device:
                     self._bind(prepared, variant)
                     epoch = self._epoch
                 gl.glViewport(x, y, width, height)
-                gl.glDrawArrays(TRIANGLES, 0, 3)
+                for first, count in slices:
+                    if first:
+                        gl.glEnable(BLEND)
+                    gl.glDrawArrays(TRIANGLES, first, count)
+                    if first:
+                        gl.glDisable(BLEND)
                 work += fetches
-            self.draws += len(bands)
+            self.draws += len(bands) * len(slices)
             if prepared.call.capture is not None:
                 self._capture(prepared.call.capture, bands)
         yield

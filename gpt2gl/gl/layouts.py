@@ -56,19 +56,39 @@ class Layout:
             return 0
         return 1 if self.group < 0 else ceil_div(k, self.group)
 
-    def defines(self, k: int) -> dict[str, object]:
-        """What `linear.frag` needs to know of a matrix with K rows."""
-        block4 = max(1, self.k_per_texel // 4)
-        # Without groups K is one group, padded to whole blocks.
-        group4 = self.group // 4 if self.group > 0 else ceil_div(ceil_div(k, 4), block4) * block4
-        unroll = next(u for u in UNROLL if group4 % (u * block4) == 0)
+    def defines(self, k: int, splits: int = 1) -> dict[str, object]:
+        """What a shader needs to know of a matrix with K rows, summed in `splits` slices.
+
+        A slice is GROUPS spans of SPAN4 texels of K; a span lies within one scale group.
+        """
+        group4 = self._group4(k)
+        groups = max(1, self.groups(k))
+        span4 = group4 if groups > 1 else group4 // splits
+        unroll = next(u for u in UNROLL if span4 % (u * self._block4) == 0)
         return {
             "LAYOUT": self.name,
             "GROUP4": group4,
-            "GROUPS": max(1, self.groups(k)),
+            "GROUPS": groups // splits if groups > 1 else 1,
+            "SPAN4": span4,
             "UNROLL": unroll,
             "SCALED": int(self.group != 0),
         }
+
+    def splits(self, k: int, most: int) -> int:
+        """The largest number of equal slices up to `most` that K can be cut into."""
+        groups = self.groups(k)
+        parts = groups if groups > 1 else self._group4(k) // self._block4
+        return next(s for s in range(most, 0, -1) if parts % s == 0)
+
+    @property
+    def _block4(self) -> int:
+        return max(1, self.k_per_texel // 4)
+
+    def _group4(self, k: int) -> int:
+        """K in texels of a scale group; without groups, all of K padded to whole blocks."""
+        if self.group > 0:
+            return self.group // 4
+        return ceil_div(ceil_div(k, 4), self._block4) * self._block4
 
 
 # Blocks of K that a product handles in one turn of its loop, the first that divides K.

@@ -32,6 +32,7 @@ def probe_float_targets(device: Device) -> None:
         targets=(row_attachments(out),),
         defines={
             "ROWS": 1,
+            "SPLITS": 1,
             "OUT_GRID": grid.glsl(),
             "X_GRID": x.grid.glsl(),
             "RESIDUAL_GRID": nothing.grid.glsl(),

@@ -283,7 +283,7 @@ class Planner:
     def block_for(self, tensor: Tensor) -> Block | None:
         """A uniform block for a one-row tensor, if the driver's blocks are large enough."""
         nbytes = tensor.rows.width * tensor.rows.fold * 16
-        if nbytes > self.device.limits.max_uniform_block:
+        if nbytes > self.device.limits.max_uniform_block or not self.device.tuning.x_blocks:
             return None
         return self.device.block(nbytes)
 

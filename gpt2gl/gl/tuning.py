@@ -1,0 +1,34 @@
+"""What differs between devices in how a pass is drawn, never in what it computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpt2gl.gl.limits import Limits
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Choices for one device; see docs/performance.md for the measurements behind the defaults.
+
+    Attributes:
+        x_blocks: whether the input row of a product is copied into a uniform block. A CPU reads
+            a block much faster than a texture; a GPU spends more on the copy than it saves.
+        split_k: into how many slices of K a one-row product is cut, summed by blending. A GPU
+            needs more fragments than a row has columns; a CPU does not.
+        fetches_per_draw: texel fetches after which a draw is cut, so that it stays within a few
+            milliseconds on a slow device of its kind.
+    """
+
+    x_blocks: bool
+    split_k: int
+    fetches_per_draw: int
+
+
+SOFTWARE = Tuning(x_blocks=True, split_k=1, fetches_per_draw=1_000_000)
+GPU = Tuning(x_blocks=False, split_k=8, fetches_per_draw=4_000_000)
+
+
+def default_tuning(limits: Limits) -> Tuning:
+    """What is right for most devices of a kind."""
+    return SOFTWARE if limits.is_software else GPU
