@@ -2,7 +2,7 @@
 // Under a norm, LayerNorm's gain and bias are already folded into W and bias, so that only
 // (x - mean) / deviation is left: the mean is subtracted before the product, where large features
 // would otherwise cancel, and the deviation scales the sum. Under SPLITS a fragment sums one slice
-// of K, and blending adds the slices. An activation excludes both slices and residual.
+// of K, and blending adds the slices.
 #include "lib/output.glsl"
 #include "lib/input.glsl"
 #include "lib/weights_{LAYOUT}.glsl"
@@ -29,18 +29,6 @@ void add_block(inout vec4 part[ROWS], int n4, int k4, int group) {
         mat4 w = weights_block(j);
         for (int r = 0; r < ROWS; ++r) part[r] += w * centred(x_rows(k4 + j, group, r), r);
     }
-}
-
-// What belongs to the whole sum and so to one of its slices.
-void add_once(inout vec4 sum[ROWS], int n4, int column4, int group) {
-#ifdef BIAS
-    vec4 b = texelFetch(bias, rows_texel(BIAS_GRID, n4, 0), 0);
-    for (int r = 0; r < ROWS; ++r) sum[r] += b;
-#endif
-#ifdef RESIDUAL
-    for (int r = 0; r < ROWS; ++r)
-        sum[r] += texelFetch(residual, group_texel(RESIDUAL_GRID, column4, group, r), 0);
-#endif
 }
 
 void main() {
@@ -71,10 +59,19 @@ void main() {
         for (int r = 0; r < ROWS; ++r) sum[r] += part[r];
 #endif
     }
-    for (int r = 0; r < ROWS; ++r) sum[r] *= deviation(r);
-    if (slice() == 0) add_once(sum, n4, column4, group);
-#ifdef ACTIVATION
-    for (int r = 0; r < ROWS; ++r) sum[r] = activation(sum[r]);
+    // Bias and residual belong to the whole sum and so to one of its slices.
+    float once = slice() == 0 ? 1.0 : 0.0;
+    for (int r = 0; r < ROWS; ++r) {
+        sum[r] *= deviation(r);
+#ifdef BIAS
+        sum[r] += once * texelFetch(bias, rows_texel(BIAS_GRID, n4, 0), 0);
 #endif
+#ifdef ACTIVATION
+        sum[r] = activation(sum[r]);
+#endif
+#ifdef RESIDUAL
+        sum[r] += once * texelFetch(residual, group_texel(RESIDUAL_GRID, column4, group, r), 0);
+#endif
+    }
     store(sum);
 }

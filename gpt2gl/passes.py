@@ -21,6 +21,7 @@ PASSES = {
     for p in (
         Pass("embed", "embed.frag", ("weights", "wpe", "scales")),
         Pass("row_stats", "row_stats.frag", ("x",)),
+        Pass("part_stats", "part_stats.frag", ("x",)),
         Pass("layernorm", "layernorm.frag", ("x", "stats", "gain", "bias")),
         Pass("linear", "linear.frag", ("weights", "x", "bias", "scales", "stats", "residual")),
         Pass("attention_scores", "attention_scores.frag", ("q", "kv")),
@@ -34,6 +35,8 @@ PASSES = {
     )
 }
 
+# Texels of a row that one fragment of `part_stats` takes.
+PART4 = 12
 # Keys that one fragment of a split attention mix covers, and that an online softmax takes at once.
 CHUNK = 64
 
@@ -54,6 +57,11 @@ class Dims:
         return ceil_div(self.n_embd, 4)
 
     @property
+    def norm_parts(self) -> int:
+        """Parts of a row whose statistics are drawn side by side."""
+        return ceil_div(self.e4, PART4)
+
+    @property
     def head4(self) -> int:
         return ceil_div(self.head_dim, 4)
 
@@ -65,10 +73,14 @@ class Dims:
 
 @dataclass(frozen=True)
 class Norm:
-    """How a pass normalises its input: by statistics drawn before, or in the vertex shader for
-    the single row that the GLSL expression `row` names."""
+    """How a pass normalises its input.
+
+    By `stats` of every row, drawn by `row_stats`; or in the vertex shader for the single row that
+    the GLSL expression `row` names, all of it or from `parts` drawn by `part_stats`.
+    """
 
     stats: Tensor | None = None
+    parts: Tensor | None = None
     row: str = "0"
 
 
@@ -94,6 +106,11 @@ class Passes:
     def row_stats(self, x: Tensor, out: Tensor) -> Call:
         """Mean and 1 / deviation of each row of x [T, n_embd] -> out [T, 4]."""
         return self._call("row_stats", {"x": x}, out, self._norm_defines(), 2 * self.dims.e4)
+
+    def part_stats(self, x: Tensor, out: Tensor, row: str = "0") -> Call:
+        """Mean and squares of each part of one row of x -> out [1, 4 * parts]."""
+        defines = {**self._norm_defines(), "PART4": PART4, "NORM_ROW": row}
+        return self._call("part_stats", {"x": x}, out, defines, 2 * PART4)
 
     def layernorm(
         self, x: Tensor, out: Tensor, norm: Norm, affine: tuple[Tensor, Tensor] | None, **extra: Any
@@ -254,7 +271,10 @@ class Passes:
             return {}
         if norm.stats is not None:
             return {**self._norm_defines(), "NORM_IN_TEXTURE": 1}
-        return {**self._norm_defines(), "NORM_IN_VERTEX": 1, "NORM_ROW": norm.row}
+        defines = {**self._norm_defines(), "NORM_IN_VERTEX": 1, "NORM_ROW": norm.row}
+        if norm.parts is not None:
+            defines |= {"PARTS": norm.parts.rows.columns4, "PART4": PART4}
+        return defines
 
     def _attention_defines(self) -> dict[str, object]:
         d = self.dims
@@ -355,7 +375,8 @@ def _scales(w: Matrix) -> dict[str, Tensor]:
 
 
 def _stats(norm: Norm | None) -> dict[str, Tensor]:
-    return {} if norm is None or norm.stats is None else {"stats": norm.stats}
+    stats = norm and (norm.stats or norm.parts)
+    return {"stats": stats} if stats else {}
 
 
 def _activation(name: str | None) -> dict[str, object]:

@@ -52,8 +52,6 @@ class GPT2:
         self.weights = weights
         self.cache = allocate_cache(device, self.dims, config.n_layer)
         self.planner = Planner(device, config, self.dims, weights, self.cache)
-        self._normed = self._single_row(config.n_embd)
-        self._normed_block = self.planner.block_for(self._normed)
         self._logits = self._single_row(config.vocab_size)
         self._scratch: dict[str, Scratch] = {}
         self._plans: dict[str, list[Prepared]] = {}
@@ -196,20 +194,19 @@ class GPT2:
 
     def _calls(self, name: str) -> list[Call]:
         one = self._scratch_of("one", 1)
+        if self.planner.normed_block is None:
+            self.planner.normed_block = self.planner.block_for(one.normed)
         many = self._scratch_of("many", self.device.limits.rows_per_fragment)
         if name == "trace":
             return [*self.planner.plain(many), *self.planner.plain_head(many)]
         if name == "row_logits":
             return self.planner.plain_head(many)
         if name == "prefill_head":
-            return self._head(many.x[0])
+            return self.planner.head(many.x[0], one, self._logits)
         s = one if name == "decode" else many
         # A layout that does not fold LayerNorm has only the plain reading.
         layers = getattr(self.planner, name) if LAYOUTS[self.layout].fold_ln else self.planner.plain
-        return [*layers(s), *(self._head(s.x[0]) if s is one else ())]
-
-    def _head(self, x: Tensor) -> list[Call]:
-        return self.planner.head(x, self._normed, self._logits, self._normed_block)
+        return [*layers(s), *(self.planner.head(s.x[0], s, self._logits) if s is one else ())]
 
     def _scratch_of(self, name: str, rows: int) -> Scratch:
         if name not in self._scratch:

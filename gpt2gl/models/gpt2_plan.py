@@ -35,6 +35,8 @@ class Scratch:
         self.z = self.tensor(heads)
         self.mid = self.tensor(n_inner)
         self.scores = self.score_tensor()
+        self.normed = self.tensor(dims.n_embd)
+        self.norm_parts = self.tensor(4 * dims.norm_parts)
 
     def tensor(self, columns: int) -> Tensor:
         """A [T, columns] tensor in this plan's geometry."""
@@ -84,6 +86,7 @@ class Planner:
         self.dims = dims
         self.weights = weights
         self.cache = cache
+        self.normed_block: Block | None = None
 
     def scale(self, layer: int) -> float:
         """What scores are multiplied by."""
@@ -118,8 +121,11 @@ class Planner:
         heads = 4 * self.dims.ep4
         w, bias = layer.c_attn.matrix, layer.c_attn.bias
         proj = layer.attn_c_proj
+        norm, stats = self._single_norm(p, s.x[0], s.norm_parts)
+        x_block = blocks["x"]
         return [
-            p.linear(s.x[0], w, bias, s.q, columns=heads, norm=Norm(), x_block=blocks["x"]),
+            *stats,
+            p.linear(s.x[0], w, bias, s.q, columns=heads, norm=norm, x_block=x_block),
             p.linear(
                 s.x[0],
                 w,
@@ -127,9 +133,9 @@ class Planner:
                 kv,
                 first=heads,
                 columns=2 * heads,
-                norm=Norm(),
+                norm=norm,
                 cache=True,
-                x_block=blocks["x"],
+                x_block=x_block,
             ),
             p.attention_scores(s.q, kv, s.scores, self.scale(i)),
             p.attention_mix_split(s.scores, kv, *parts),
@@ -141,7 +147,7 @@ class Planner:
                 s.x[1],
                 residual=s.x[0],
                 x_block=blocks["z"],
-                capture=blocks["x"],
+                capture=x_block,
             ),
         ]
 
@@ -149,13 +155,15 @@ class Planner:
         self, p: Passes, s: Scratch, layer: LayerWeights, blocks: dict[str, Block | None]
     ) -> list[Call]:
         fc, proj = layer.c_fc, layer.mlp_c_proj
+        norm, stats = self._single_norm(p, s.x[1], s.norm_parts)
         return [
+            *stats,
             p.linear(
                 s.x[1],
                 fc.matrix,
                 fc.bias,
                 s.mid,
-                norm=Norm(),
+                norm=norm,
                 activation=self.config.activation_function,
                 x_block=blocks["x"],
                 capture=blocks["mid"],
@@ -271,14 +279,27 @@ class Planner:
 
     # Head --------------------------------------------------------------------------------------
 
-    def head(self, x: Tensor, normed: Tensor, logits: Tensor, block: Block | None) -> list[Call]:
+    def head(self, x: Tensor, s: Scratch, logits: Tensor) -> list[Call]:
         """ln_f of the last row of x, then the vocabulary projection -> logits [1, vocab]."""
         p = Passes(self.device, self.dims, 1)
-        norm = Norm(row="step_counts.z")
+        norm, stats = self._single_norm(p, x, s.norm_parts, row="step_counts.z")
         return [
-            p.layernorm(x, normed, norm, self.weights.ln_f.tensors, capture=block),
-            p.linear(normed, self.weights.head.matrix, None, logits, x_block=block),
+            *stats,
+            p.layernorm(x, s.normed, norm, self.weights.ln_f.tensors, capture=self.normed_block),
+            p.linear(s.normed, self.weights.head.matrix, None, logits, x_block=self.normed_block),
         ]
+
+    def _single_norm(
+        self, p: Passes, x: Tensor, parts: Tensor, row: str = "0"
+    ) -> tuple[Norm, list[Call]]:
+        """How to normalise one row, and the passes that must be drawn before.
+
+        A vertex shader that reads a uniform block does it alone; textures are too slow for one
+        invocation to read a whole row, so there a pass takes the statistics of parts first.
+        """
+        if self.device.tuning.x_blocks:
+            return Norm(row=row), []
+        return Norm(parts=parts, row=row), [p.part_stats(x, parts, row)]
 
     def block_for(self, tensor: Tensor) -> Block | None:
         """A uniform block for a one-row tensor, if the driver's blocks are large enough."""
