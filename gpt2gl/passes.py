@@ -134,6 +134,7 @@ class Passes:
         columns: int | None = None,
         norm: Norm | None = None,
         activation: str | None = None,
+        x_activation: str | None = None,
         residual: Tensor | None = None,
         cache: bool = False,
         x_block: Block | None = None,
@@ -141,12 +142,12 @@ class Passes:
     ) -> Call:
         """activation(norm(x) W + bias) + residual: x [T, K], W [K, N] -> out [T, columns].
 
+        `x_activation` is applied to the input instead, which must be a texture then.
         Columns `first` to `first + columns` of W are computed. With `cache`, `out` is a cache
         and the rows land at their positions.
         """
         # Blending adds slices of a sum; an activation of a sum is no sum of activations.
-        single = self.rows == 1 and activation is None
-        splits = w.layout.splits(w.k, self.device.tuning.split_k) if single else 1
+        splits = 1 if activation else self._splits(w, ceil_div(columns or w.n, 4))
         optional = {"bias": bias, "residual": residual, "x": None if x_block else x}
         present = {name: tensor for name, tensor in optional.items() if tensor is not None}
         inputs = {"weights": w.weights, **present, **_scales(w), **_stats(norm)}
@@ -158,7 +159,9 @@ class Passes:
             **w.layout.defines(w.k, splits),
             **{name.upper(): 1 for name in present if name != "x"},
             **self._normalised(norm),
-            **_activation(activation),
+            **_activation(activation or x_activation),
+            **({"ACTIVATE_OUTPUT": 1} if activation else {}),
+            **({"ACTIVATE_INPUT": 1} if x_activation else {}),
         }
         fetches = ceil_div(w.k, 4) * (w.layout.fetches + (0 if x_block else self.rows))
         return self._call(
@@ -265,6 +268,11 @@ class Passes:
             "N_EMBD": self.dims.n_embd,
             "LAYER_NORM_EPSILON": f"{self.dims.layer_norm_epsilon:.9e}",
         }
+
+    def _splits(self, w: Matrix, columns4: int) -> int:
+        """Slices of K that give a one-row product about as many fragments as the device wants."""
+        wanted = self.device.tuning.split_fragments // columns4 if self.rows == 1 else 1
+        return w.layout.splits(w.k, max(1, wanted))
 
     def _normalised(self, norm: Norm | None) -> dict[str, object]:
         if norm is None:

@@ -6,6 +6,7 @@
 #define ACTIVATION_relu 3
 #define ACTIVATION_silu 4
 
+#ifdef ACTIVATION
 #if ACTIVATION == ACTIVATION_gelu_new
 // GELU by tanh, Hendrycks & Gimpel 2016 (arXiv:1606.08415), equation 3.
 vec4 activation(vec4 v) {
@@ -28,4 +29,5 @@ vec4 activation(vec4 v) {
 vec4 activation(vec4 v) { return max(v, 0.0); }
 #elif ACTIVATION == ACTIVATION_silu
 vec4 activation(vec4 v) { return v / (1.0 + exp(clamp(-v, -80.0, 80.0))); }
+#endif
 #endif

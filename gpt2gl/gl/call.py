@@ -96,20 +96,19 @@ class Bands(NamedTuple):
 
 @dataclass
 class Prepared:
-    """A call whose program, framebuffers and texture bindings exist."""
+    """A call whose program, framebuffers and texture bindings exist.
+
+    `slices` are the draws over a band, as (first vertex, vertices): a triangle for the first
+    slice of the sum, then all triangles of the slices that blend onto it.
+    """
 
     call: Call
     program: int
     framebuffers: tuple[int, ...]
-    textures: tuple[tuple[int, int], ...] = ()  # (GL texture unit, texture)
+    textures: tuple[tuple[int, int], ...]  # (GL texture unit, texture)
+    changes: tuple[tuple[int, int], ...]  # those that the pass before leaves otherwise
+    slices: tuple[tuple[int, int], ...]
     fixed: Bands | None = None
-
-    @property
-    def slices(self) -> tuple[tuple[int, int], ...]:
-        """(first vertex, vertices) of the draws over a band: a triangle for the first slice, then
-        one for each slice that blends onto it."""
-        extra = 3 * (self.call.splits - 1)
-        return ((0, 3), (3, extra)) if extra else ((0, 3),)
 
     def bands(self, step: Step, budget: int) -> Bands:
         """The draws of this step; worked out once where they never change."""

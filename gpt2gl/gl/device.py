@@ -177,7 +177,9 @@ class Device:
             (int(GL.GL_TEXTURE0) + units[name], tensor.texture)
             for name, tensor in call.inputs.items()
         )
-        return Prepared(call, program, framebuffers, textures)
+        extra = 3 * (call.splits - 1)
+        slices = ((0, 3), (3, extra)) if extra else ((0, 3),)
+        return Prepared(call, program, framebuffers, textures, textures, slices)
 
     def set_step(self, step: Step, tokens: Sequence[int]) -> None:
         """Tell the passes how many rows are cached and which tokens the new rows hold."""
@@ -188,6 +190,19 @@ class Device:
         self._gl.glBindBuffer(GL.GL_UNIFORM_BUFFER, self._step)
         self._gl.glBufferSubData(GL.GL_UNIFORM_BUFFER, 0, 16 + 4 * len(tokens), data.ctypes.data)
 
+    def record(self, calls: Sequence[Call]) -> list[Prepared]:
+        """Prepare calls that are always drawn in this order.
+
+        What one pass leaves bound the next need not bind again; found out here, once.
+        """
+        plan = [self.prepare(call) for call in calls]
+        bound: dict[int, int] = {}
+        for prepared in plan:
+            fresh = [(u, t) for u, t in prepared.textures if bound.get(u) != t]
+            bound.update(fresh)
+            prepared.changes = tuple(fresh)
+        return plan
+
     def draw(self, plan: Sequence[Prepared], step: Step) -> Iterator[None]:
         """Draw passes one after the other, yielding whenever a bounded amount of work is done.
 
@@ -197,26 +212,29 @@ class Device:
         gl = self._gl
         budget = self.fetches_per_draw
         work = 0
-        for prepared in plan:
+        epoch = -1
+        for index, prepared in enumerate(plan):
             _, variant, bands = prepared.bands(step, budget)
-            slices = prepared.slices
-            epoch = -1
+            if epoch == self._epoch:
+                self._bind(prepared, variant, prepared.changes)
             for x, y, width, height, fetches in bands:
                 if work and work + fetches > budget:
                     work = 0
                     yield
                 if epoch != self._epoch:
-                    self._bind(prepared, variant)
+                    for earlier in plan[:index]:
+                        self._bind(earlier, 0, earlier.textures)
+                    self._bind(prepared, variant, prepared.textures)
                     epoch = self._epoch
                 gl.glViewport(x, y, width, height)
-                for first, count in slices:
+                for first, count in prepared.slices:
                     if first:
                         gl.glEnable(BLEND)
                     gl.glDrawArrays(TRIANGLES, first, count)
                     if first:
                         gl.glDisable(BLEND)
                 work += fetches
-            self.draws += len(bands) * len(slices)
+            self.draws += len(bands) * len(prepared.slices)
             if prepared.call.capture is not None:
                 self._capture(prepared.call.capture, bands)
         yield
@@ -226,11 +244,13 @@ class Device:
         for _ in self.draw((self.prepare(call),), step):
             pass
 
-    def _bind(self, prepared: Prepared, variant: int) -> None:
+    def _bind(
+        self, prepared: Prepared, variant: int, textures: tuple[tuple[int, int], ...]
+    ) -> None:
         gl = self._gl
         gl.glUseProgram(prepared.program)
         gl.glBindFramebuffer(FRAMEBUFFER, prepared.framebuffers[variant])
-        for unit, texture in prepared.textures:
+        for unit, texture in textures:
             gl.glActiveTexture(unit)
             gl.glBindTexture(TEXTURE_2D_ARRAY, texture)
 

@@ -14,19 +14,20 @@ class Tuning:
     Attributes:
         x_blocks: whether the input row of a product is copied into a uniform block. A CPU reads
             a block much faster than a texture; a GPU spends more on the copy than it saves.
-        split_k: into how many slices of K a one-row product is cut, summed by blending. A GPU
-            needs more fragments than a row has columns; a CPU does not.
+        split_fragments: how many fragments a one-row product should have: where a row has fewer
+            columns, K is cut into slices that are summed by blending. A GPU needs thousands to
+            keep its lanes busy while fetches are under way; a CPU does not.
         fetches_per_draw: texel fetches after which a draw is cut, so that it stays within a few
             milliseconds on a slow device of its kind.
     """
 
     x_blocks: bool
-    split_k: int
+    split_fragments: int
     fetches_per_draw: int
 
 
-SOFTWARE = Tuning(x_blocks=True, split_k=1, fetches_per_draw=1_000_000)
-GPU = Tuning(x_blocks=False, split_k=8, fetches_per_draw=4_000_000)
+SOFTWARE = Tuning(x_blocks=True, split_fragments=0, fetches_per_draw=1_000_000)
+GPU = Tuning(x_blocks=False, split_fragments=3072, fetches_per_draw=4_000_000)
 
 
 def default_tuning(limits: Limits) -> Tuning:

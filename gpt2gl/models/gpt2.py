@@ -189,7 +189,7 @@ class GPT2:
     def plan(self, name: str) -> list[Prepared]:
         """The prepared calls of a plan, recorded at its first use."""
         if name not in self._plans:
-            self._plans[name] = [self.device.prepare(call) for call in self._calls(name)]
+            self._plans[name] = self.device.record(self._calls(name))
         return self._plans[name]
 
     def _calls(self, name: str) -> list[Call]:

@@ -156,6 +156,9 @@ class Planner:
     ) -> list[Call]:
         fc, proj = layer.c_fc, layer.mlp_c_proj
         norm, stats = self._single_norm(p, s.x[1], s.norm_parts)
+        function = self.config.activation_function
+        # Where sums are split, the activation waits for the whole sum: the reader applies it.
+        early, late = (function, None) if self.device.tuning.x_blocks else (None, function)
         return [
             *stats,
             p.linear(
@@ -164,7 +167,7 @@ class Planner:
                 fc.bias,
                 s.mid,
                 norm=norm,
-                activation=self.config.activation_function,
+                activation=early,
                 x_block=blocks["x"],
                 capture=blocks["mid"],
             ),
@@ -173,6 +176,7 @@ class Planner:
                 proj.matrix,
                 proj.bias,
                 s.x[0],
+                x_activation=late,
                 residual=s.x[1],
                 x_block=blocks["mid"],
                 capture=blocks["x"],

@@ -262,6 +262,7 @@ TESTED = {
     *("activate", "add", "embed", "row_stats", "layernorm", "attention_scores", "softmax_stats"),
     *("softmax", "attention_apply", "attention_mix", "attention_combine"),
     "linear",  # in test_linear.py
+    "part_stats",  # in test_tuning.py
 }
 
 

@@ -15,6 +15,7 @@ from gpt2gl.gl.call import Call
 from gpt2gl.gl.device import MAX_ROWS, Device
 from gpt2gl.gl.layouts import LAYOUTS
 from gpt2gl.gl.program import HEADERS, Source, describe_log, expand
+from gpt2gl.gl.tuning import GPU, SOFTWARE
 from gpt2gl.models.gpt2 import GPT2
 from gpt2gl.passes import PASSES, Passes
 from tests.conftest import MakeDevice
@@ -192,10 +193,13 @@ def all_sources(make_device: MakeDevice) -> tuple[set[tuple[str, str]], set[str]
     found: set[tuple[str, str]] = set()
     seen: set[str] = set()
     limits = ({}, {"max_draw_buffers": 4}, {"max_uniform_block": 64})
-    cases = [(each, "rgba32f", {}) for group in MODELS.values() for each in group]
-    cases += [(config(), layout, limit) for layout in LAYOUTS for limit in limits]
-    for each, layout, limit in cases:
-        model = GPT2.load(make_device(**limit), checkpoint(each), layout)
+    cases = [(each, "rgba32f", {}, SOFTWARE) for group in MODELS.values() for each in group]
+    cases += [(config(), layout, limit, SOFTWARE) for layout in LAYOUTS for limit in limits]
+    cases += [(config(), layout, {}, GPU) for layout in LAYOUTS]
+    for each, layout, limit, tuning in cases:
+        device = make_device(**limit)
+        device.tuning = tuning
+        model = GPT2.load(device, checkpoint(each), layout)
         for call in calls_of(model):
             seen.add(call.operation.name)
             for version in HEADERS:
