@@ -1,5 +1,4 @@
-// y = activation(norm(x) W + bias) + residual for ROWS rows and four columns a fragment; the
-// activation can be applied to x instead.
+// y = activation(norm(x) W + bias) + residual, for ROWS rows and four columns a fragment.
 // Under a norm, LayerNorm's gain and bias are already folded into W and bias, so that only
 // (x - mean) / deviation is left: the mean is subtracted before the product, where large features
 // would otherwise cancel, and the deviation scales the sum. Under SPLITS a fragment sums one slice
@@ -9,6 +8,7 @@
 #include "lib/weights_{LAYOUT}.glsl"
 #include "lib/row_stats.glsl"
 #include "lib/slice.glsl"
+#include "lib/activation.glsl"
 #ifdef BIAS
 uniform highp sampler2DArray bias;
 #endif
@@ -64,7 +64,7 @@ void main() {
 #ifdef BIAS
         sum[r] += once * texelFetch(bias, rows_texel(BIAS_GRID, n4, 0), 0);
 #endif
-#ifdef ACTIVATE_OUTPUT
+#ifdef ACTIVATION
         sum[r] = activation(sum[r]);
 #endif
 #ifdef RESIDUAL

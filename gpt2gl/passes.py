@@ -134,7 +134,6 @@ class Passes:
         columns: int | None = None,
         norm: Norm | None = None,
         activation: str | None = None,
-        x_activation: str | None = None,
         residual: Tensor | None = None,
         cache: bool = False,
         x_block: Block | None = None,
@@ -142,7 +141,6 @@ class Passes:
     ) -> Call:
         """activation(norm(x) W + bias) + residual: x [T, K], W [K, N] -> out [T, columns].
 
-        `x_activation` is applied to the input instead, which must be a texture then.
         Columns `first` to `first + columns` of W are computed. With `cache`, `out` is a cache
         and the rows land at their positions.
         """
@@ -159,9 +157,7 @@ class Passes:
             **w.layout.defines(w.k, splits),
             **{name.upper(): 1 for name in present if name != "x"},
             **self._normalised(norm),
-            **_activation(activation or x_activation),
-            **({"ACTIVATE_OUTPUT": 1} if activation else {}),
-            **({"ACTIVATE_INPUT": 1} if x_activation else {}),
+            **_activation(activation),
         }
         fetches = ceil_div(w.k, 4) * (w.layout.fetches + (0 if x_block else self.rows))
         return self._call(

@@ -1,6 +1,5 @@
 // The input of a product: a uniform block (one row, fastest) or the texture it was drawn to.
 #include "lib/tensor.glsl"
-#include "lib/activation.glsl"
 #ifdef X_BLOCK
 layout(std140) uniform X {
     vec4 x_values[X_BLOCK];
@@ -10,11 +9,5 @@ vec4 x_rows(int k4, int group, int r) { return x_values[k4]; }
 #else
 uniform highp sampler2DArray x;
 vec4 x_at(int k4, int t) { return texelFetch(x, rows_texel(X_GRID, k4, t), 0); }
-vec4 x_rows(int k4, int group, int r) {
-    vec4 v = texelFetch(x, group_texel(X_GRID, k4, group, r), 0);
-#ifdef ACTIVATE_INPUT
-    v = activation(v);
-#endif
-    return v;
-}
+vec4 x_rows(int k4, int group, int r) { return texelFetch(x, group_texel(X_GRID, k4, group, r), 0); }
 #endif

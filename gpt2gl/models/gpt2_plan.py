@@ -33,6 +33,7 @@ class Scratch:
         self.x = (self.tensor(dims.n_embd), self.tensor(dims.n_embd))
         self.q = self.tensor(heads)
         self.z = self.tensor(heads)
+        self.fc = self.tensor(n_inner)
         self.mid = self.tensor(n_inner)
         self.scores = self.score_tensor()
         self.normed = self.tensor(dims.n_embd)
@@ -157,26 +158,27 @@ class Planner:
         fc, proj = layer.c_fc, layer.mlp_c_proj
         norm, stats = self._single_norm(p, s.x[1], s.norm_parts)
         function = self.config.activation_function
-        # Where sums are split, the activation waits for the whole sum: the reader applies it.
-        early, late = (function, None) if self.device.tuning.x_blocks else (None, function)
+        fused = self.device.tuning.x_blocks
+        # An activation of a sum cannot be split like the sum, so where sums are, it is a pass.
+        hidden = s.mid if fused else s.fc
         return [
             *stats,
             p.linear(
                 s.x[1],
                 fc.matrix,
                 fc.bias,
-                s.mid,
+                hidden,
                 norm=norm,
-                activation=early,
+                activation=function if fused else None,
                 x_block=blocks["x"],
                 capture=blocks["mid"],
             ),
+            *(() if fused else (p.activate(hidden, s.mid, function),)),
             p.linear(
                 s.mid,
                 proj.matrix,
                 proj.bias,
                 s.x[0],
-                x_activation=late,
                 residual=s.x[1],
                 x_block=blocks["mid"],
                 capture=blocks["x"],
@@ -276,8 +278,8 @@ class Planner:
         affine = None if fc.matrix.layout.fold_ln else layer.ln_2.tensors
         yield p.row_stats(s.x[1], t.stats)
         yield p.layernorm(s.x[1], t.normed, Norm(t.stats), affine, label=f"{name}.ln_2")
-        yield p.linear(t.normed, fc.matrix, fc.bias, t.fc, label=f"{name}.mlp.fc")
-        yield p.activate(t.fc, s.mid, self.config.activation_function, label=f"{name}.mlp.act")
+        yield p.linear(t.normed, fc.matrix, fc.bias, s.fc, label=f"{name}.mlp.fc")
+        yield p.activate(s.fc, s.mid, self.config.activation_function, label=f"{name}.mlp.act")
         yield p.linear(s.mid, proj.matrix, proj.bias, t.out, label=f"{name}.mlp.out")
         yield p.add(t.out, s.x[1], s.x[0], label=f"{name}.resid_post")
 
@@ -320,6 +322,5 @@ class _PlainTensors:
         self.stats = s.tensor(4)
         self.normed = s.tensor(s.dims.n_embd)
         self.out = s.tensor(s.dims.n_embd)
-        self.fc = s.tensor(s.mid.rows.columns)
         self.probs = s.score_tensor()
         self.score_stats = s.score_tensor(4)

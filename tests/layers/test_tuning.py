@@ -58,20 +58,6 @@ def test_a_split_sum_is_the_sum(make_device: MakeDevice, layout: str, k: int, n:
         assert call.splits > 1
 
 
-def test_an_activation_of_the_input(make_device: MakeDevice) -> None:
-    device = tuned(make_device, GPU)
-    w, x = normal((64, 8), 1), normal((1, 64), 2, std=3.0)
-    call = Passes(device, dims(64, 1), 1).linear(
-        put_rows(device, x, 1, 5),
-        put_matrix(device, "rgba32f", w),
-        None,
-        blank_rows(device, 1, 8, 1),
-        x_activation="gelu_new",
-    )
-    wanted = oracle.linear(oracle.gelu_new(x.astype(np.float64)), w.astype(np.float64))
-    assert_close(drawn(device, call, 1), wanted, 1e-11)
-
-
 NORM_ROWS = {
     "normal": normal((3, 200)),
     "equal values": np.full((3, 200), 7.25, np.float32),
