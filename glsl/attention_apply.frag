@@ -1,10 +1,8 @@
 // probs v: the values mixed by attention probabilities that another pass has drawn.
 #include "lib/output.glsl"
 #include "lib/attention.glsl"
+#include "lib/cache.glsl"
 uniform highp sampler2DArray probs;
-uniform highp sampler2DArray kv;
-
-vec4 value(int c4, int s) { return texelFetch(kv, rows_texel(KV_GRID, V_FIRST4 + c4, s), 0); }
 
 void main() {
     int c4 = out_column4();
@@ -18,8 +16,7 @@ void main() {
     vec4 rows[ROWS];
     for (int r = 0; r < ROWS; ++r) rows[r] = vec4(0.0);
     for (int s4 = 0; s4 < keys4; ++s4) {
-        mat4 v = mat4(value(c4, 4 * s4), value(c4, 4 * s4 + 1),
-                      value(c4, 4 * s4 + 2), value(c4, 4 * s4 + 3));
+        mat4 v = cached4(V_FIRST4 + c4, s4, 0);
         for (int r = 0; r < ROWS; ++r)
             rows[r] += v * texelFetch(probs, group_texel(PROBS_GRID, s4, score_group, r), 0);
     }

@@ -3,8 +3,8 @@
 // maximum and sum beside its unnormalised part; attention_combine.frag puts the parts together.
 #include "lib/output.glsl"
 #include "lib/attention.glsl"
+#include "lib/cache.glsl"
 uniform highp sampler2DArray scores;
-uniform highp sampler2DArray kv;
 #ifdef SPLIT
 layout(location = 1) out vec4 out_stats;
 #endif
@@ -16,8 +16,6 @@ float total[ROWS];
 vec4 score(int head, int group, int s4, int r) {
     return texelFetch(scores, group_texel(SCORES_GRID, s4, score_group_of(group, head), r), 0);
 }
-
-vec4 value(int c4, int s) { return texelFetch(kv, rows_texel(KV_GRID, V_FIRST4 + c4, s), 0); }
 
 float highest(vec4 v) { return max(max(v.x, v.y), max(v.z, v.w)); }
 
@@ -34,9 +32,9 @@ void raise_maximum(int head, int group, int first4, int end4) {
 
 void add_values(int head, int c4, int group, int first4, int end4) {
     for (int s4 = first4; s4 < end4; ++s4) {
-        mat4 v = mat4(value(c4, 4 * s4), value(c4, 4 * s4 + 1),
-                      value(c4, 4 * s4 + 2), value(c4, 4 * s4 + 3));
+        mat4 v = cached4(V_FIRST4 + c4, s4, 0);
         for (int r = 0; r < ROWS; ++r) {
+            if (r > 0 && !is_shared(s4)) v = cached4(V_FIRST4 + c4, s4, r);
             vec4 p = exp(score(head, group, s4, r) - top[r]);
             total[r] += dot(p, vec4(1.0));
             mixed[r] += v * p;

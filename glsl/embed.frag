@@ -24,7 +24,7 @@ void main() {
     for (int r = 0; r < ROWS; ++r) {
         // Rows beyond the last are never read; they repeat it to stay inside the tables.
         int t = min(out_group() * ROWS + r, n_rows() - 1);
-        int position = min(n_past() + t, N_POSITIONS - 1);
+        int position = min(position_of(t), N_POSITIONS - 1);
         rows[r] = token_embedding(token_of(t), c4)
                 + texelFetch(wpe, rows_texel(WPE_GRID, c4, position), 0);
     }

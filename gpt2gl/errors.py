@@ -28,6 +28,14 @@ class ModelNotFound(Gpt2glError):
     """No model of that name or at that path."""
 
 
+class DownloadError(Gpt2glError):
+    """A model cannot be fetched: no network, no permission, or a server that misbehaves."""
+
+
+class CacheError(Gpt2glError):
+    """The folder that keeps downloaded models cannot be written, is full or in use."""
+
+
 class TokenizerError(Gpt2glError):
     """Tokenizer files are missing, damaged or of an unknown type, or text cannot be encoded."""
 

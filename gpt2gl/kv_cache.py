@@ -29,14 +29,18 @@ class KVCache:
         self.layers.clear()
 
 
-def allocate_cache(device: Device, dims: Dims, n_layer: int) -> KVCache:
-    """An empty cache for all positions, rows spread over as many layers as a fragment writes.
+def allocate_cache(
+    device: Device, dims: Dims, n_layer: int, rows: int, positions: int | None = None
+) -> KVCache:
+    """An empty cache, its rows spread over `rows` layers, as many as a fragment writes.
+
+    With `positions`, a cache of tails instead: a group of rows, one a text, for each position.
 
     Raises:
         DeviceError: the GPU has no room for it.
     """
-    rows = device.limits.rows_per_fragment
-    slots = ceil_div(dims.n_positions, rows) * rows
+    groups = ceil_div(dims.n_positions, rows) if positions is None else positions
+    slots = groups * rows
     columns = 2 * 4 * dims.ep4
     width, _ = single_row_shape(columns)
     return KVCache(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpt2gl.config import ModelConfig, shown
 from gpt2gl.errors import ModelNotFound, OptionError
 from gpt2gl.gl.context import Context, headless
+from gpt2gl.hub import library
+from gpt2gl.hub.events import Event
+from gpt2gl.hub.known import KNOWN, hub_id
 from gpt2gl.resources import embedded_models
 from gpt2gl.session import Session
 from gpt2gl.tokenizer import Tokenizer
@@ -17,6 +21,7 @@ from gpt2gl.tokenizer.formats import FORMS
 from gpt2gl.weights import Checkpoint, open_checkpoint, random_checkpoint
 
 if TYPE_CHECKING:
+    from gpt2gl.gl.device import Device
     from gpt2gl.models.gpt2 import GPT2
 
 DEFAULT_MODEL = "storyteller"
@@ -30,45 +35,72 @@ def load(
     *,
     context: Context | None = None,
     progress: Callable[[float], None] = lambda fraction: None,
+    on_download: Callable[[Event], None] = lambda event: None,
 ) -> Session:
     """Load a model onto the GPU.
 
     Args:
         name: an embedded model's name, a folder in Hugging Face layout, a `.safetensors` or
-            `.gguf` file, or `random:gpt2` and the like for seeded random weights of that shape.
+            `.gguf` file, a model of the cache or of the hub (`gpt2`, `owner/name`), which is
+            fetched if it is not in the cache, or `random:gpt2` and the like for seeded random
+            weights of that shape.
         precision: fp32, fp32-plain, fp16, int8 or int4.
         context: where to draw; by default a headless context of this process.
         progress: called with the fraction uploaded.
+        on_download: called with the events of `gpt2gl.hub.pull.pull`, if the model is fetched.
 
     Raises:
+        DownloadError, CacheError: the model cannot be fetched or kept.
         ModelNotFound, ConfigError, WeightError, TokenizerError: the model cannot be read.
         DeviceError: there is no usable OpenGL driver, or no room on the GPU.
         OptionError: no such precision.
     """
-    with find_checkpoint(name) as checkpoint:
+    with find_checkpoint(name, on_download) as checkpoint:
         # First, since nothing need be undone where it fails.
         tokenizer = find_tokenizer(checkpoint)
         model = _upload(checkpoint, precision, context or headless(), progress)
         return Session(model, tokenizer, name)
 
 
-def find_checkpoint(name: str) -> Checkpoint:
+def find_checkpoint(
+    name: str, on_download: Callable[[Event], None] = lambda event: None
+) -> Checkpoint:
     """Open a model by name or path, see `load`.
 
     Raises:
-        ModelNotFound: there is none; lists the embedded ones.
+        ModelNotFound: there is none; lists the embedded and the known ones.
+        DownloadError, CacheError: it has to be fetched, and cannot.
     """
     if name.startswith(RANDOM):
         return random_checkpoint(ModelConfig.gpt2(name.removeprefix(RANDOM)), seed=0)
-    embedded = embedded_models()
-    path = embedded.get(name) or Path(name)
+    return open_checkpoint(local_path(name) or _pulled(name, on_download))
+
+
+def local_path(name: str) -> Path | None:
+    """Where a model lies on this machine: embedded, a path that exists, or in the cache."""
+    embedded = embedded_models().get(name)
     # Unlike Path.exists, this is False for whatever cannot be looked up, "" included.
-    if not os.path.exists(embedded.get(name, name)):
+    if embedded is not None or os.path.exists(name):
+        return embedded or Path(name)
+    cached = library.find(name)
+    return cached.path if cached is not None else None
+
+
+def _pulled(name: str, on_download: Callable[[Event], None]) -> Path:
+    if hub_id(name) is None:
         raise ModelNotFound(
-            f"no model {shown(name)}: give a folder or file that exists, or one of"
-            f" {', '.join(sorted(embedded))}"
+            f"no model {shown(name)}: give a folder or file that exists, owner/name on the hub,"
+            f" or one of {', '.join([*sorted(embedded_models()), *KNOWN])}"
         )
-    return open_checkpoint(path)
+    # Imports the hub's client, which takes longer than to find a model in the cache.
+    from gpt2gl.hub.pull import pull
+
+    with closing(pull(name)) as events:
+        for event in events:
+            on_download(event)
+    path = local_path(name)
+    assert path is not None
+    return path
 
 
 def find_tokenizer(checkpoint: Checkpoint) -> Tokenizer | None:
@@ -102,6 +134,7 @@ def _upload(
     device = Device(context)
     try:
         probe_float_targets(device)
+        _require_room(device, checkpoint, PRECISIONS[precision])
         for step in GPT2.load_steps(device, checkpoint, PRECISIONS[precision]):
             if isinstance(step, GPT2):
                 return step
@@ -110,3 +143,18 @@ def _upload(
         device.close()
         raise
     raise AssertionError("load_steps ends with the model")
+
+
+def _require_room(device: Device, checkpoint: Checkpoint, layout: str) -> None:
+    from gpt2gl.gl.layouts import LAYOUTS
+    from gpt2gl.gl.memory import capacity
+    from gpt2gl.memory import require_room
+
+    require_room(
+        checkpoint.config,
+        LAYOUTS[layout],
+        untied="lm_head.weight" in checkpoint.tensors,
+        max_side=device.limits.max_side,
+        max_layers=device.limits.max_layers,
+        capacity=capacity(),
+    )

@@ -6,32 +6,17 @@ What the command line, the window and users of the library call.
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpt2gl.errors import Gpt2glError, OptionError, TokenizerError
-from gpt2gl.generation import (
-    CANCELLED,
-    CONTEXT,
-    CONTEXT_POLICIES,
-    LENGTH,
-    STOP,
-    TIME,
-    Event,
-    Finished,
-    Generation,
-    Token,
-    Trimmed,
-    Working,
-)
-from gpt2gl.sampling import Sampler
-from gpt2gl.stop_filter import StopFilter
-from gpt2gl.tokenizer import StreamDecoder, Tokenizer
+from gpt2gl.errors import Gpt2glError, TokenizerError
+from gpt2gl.generation import Event, Generation
+from gpt2gl.run import Rows, Run
+from gpt2gl.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     # Importing the model imports OpenGL, which takes longer than to refuse a bad option.
@@ -60,6 +45,16 @@ class Session:
         self._thread = threading.get_ident()
         self._user: object | None = None  # who encodes now
         self._closed = False
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether `cancel` was called since the last generation began."""
+        return self._cancelled.is_set()
+
+    @property
+    def tokenizer_or_none(self) -> Tokenizer | None:
+        """The model's tokenizer, if it came with one."""
+        return self._tokenizer
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -96,9 +91,27 @@ class Session:
                 something else was encoded in between.
         """
         self._require_usable()
-        run = _Run(self, self.prompt_tokens(prompt), options or Generation())
+        run = Run(self, self.prompt_tokens(prompt), options or Generation())
         self._cancelled.clear()
         return run.events()
+
+    def generate_many(
+        self, prompt: str | Sequence[int], n: int, options: Generation | None = None
+    ) -> Iterator[tuple[int, Event]]:
+        """`n` continuations of one prompt, made together: (row, event), last a `Finished` each.
+
+        The prompt is encoded once and every weight is fetched once for all rows of a batch. Row i
+        is what `generate` makes with the seed plus i. At the end of the context a row ends, as
+        with the policy `stop`.
+
+        Raises:
+            OptionError: `n` is not positive, or the context policy is another one.
+            As `generate`.
+        """
+        self._require_usable()
+        rows = Rows(self, self.prompt_tokens(prompt), n, options or Generation())
+        self._cancelled.clear()
+        return rows.events()
 
     def prompt_tokens(self, prompt: str | Sequence[int]) -> list[int]:
         """Token ids of a prompt; the end-of-text token where it is empty.
@@ -193,9 +206,14 @@ class Session:
     def _begin(self, tokens: Sequence[int]) -> object:
         """Claim the cache; whoever had it before is told when they go on."""
         self._require_usable()
-        self.model._check_tokens(tokens)
+        self.model.check_tokens(tokens)
         self._user = object()
         return self._user
+
+    def hold(self) -> Callable[[], None]:
+        """Keep the text in the cache: what is returned raises `Gpt2glError` once it is gone."""
+        user = self._user
+        return lambda: self._require_still(user)
 
     def _require_usable(self) -> None:
         if self._closed:
@@ -206,7 +224,7 @@ class Session:
                 " keep to that one, only cancel() may be called from elsewhere"
             )
 
-    def _require_still(self, user: object) -> None:
+    def _require_still(self, user: object | None) -> None:
         self._require_usable()
         if self._user is not user:
             raise Gpt2glError(
@@ -232,128 +250,6 @@ class Session:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-class _Run:
-    """One generation: the text so far, the window of it that the model sees, the clock."""
-
-    def __init__(self, session: Session, prompt: list[int], options: Generation) -> None:
-        self.start = time.perf_counter()
-        self.session = session
-        self.options = options
-        self.text = list(prompt)
-        self.window = list(prompt)
-        self.n_prompt = len(prompt)
-        self.n_positions = session.model.config.n_positions
-        tokenizer = session._tokenizer
-        if options.stop and tokenizer is None:
-            raise OptionError(f"--stop is text and {session.name} has no tokenizer: leave it out")
-        # Ids that only one of tokenizer and model knows are never chosen.
-        vocab_size = session.model.config.vocab_size
-        n_valid = min(tokenizer.vocab_size, vocab_size) if tokenizer else vocab_size
-        self.eos_ids = _eos_ids(session, n_valid)
-        eos = min(self.eos_ids, default=None)
-        self.other_eos_ids = sorted(self.eos_ids - {eos})
-        self.sampler = Sampler(options.sampling, vocab_size, eos, n_valid)
-        self.decoder = StreamDecoder(tokenizer) if tokenizer else None
-        self.filter = StopFilter(options.stop)
-        self.first_token: float | None = None
-        self._check_prompt()
-
-    def _check_prompt(self) -> None:
-        """Refuse a prompt before anything is shown, not at the first step."""
-        if self.is_full and self.options.context_policy == "stop":
-            self._kept()
-        for first in range(0, self.n_prompt, self.n_positions):
-            self.session.model._check_tokens(self.text[first : first + self.n_positions])
-
-    @property
-    def n_new(self) -> int:
-        return len(self.text) - self.n_prompt
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.window) > self.n_positions
-
-    def events(self) -> Iterator[Event]:
-        reason = yield from self._tokens()
-        yield self._finished(reason)
-
-    def _tokens(self) -> Generator[Event, None, str]:
-        """Make tokens; returns why no more are made."""
-        while self.n_new < self.options.max_tokens:
-            if self.is_full and self.options.context_policy == "stop":
-                return CONTEXT
-            if self.is_full:
-                yield self._trim()
-            interrupted = yield from self._encode()
-            if interrupted is not None:
-                return interrupted
-            token = self._next_token()
-            if token.id in self.eos_ids:
-                return STOP
-            yield token
-            if self.filter.hit:
-                return STOP
-        return LENGTH
-
-    def _encode(self) -> Generator[Working, None, str | None]:
-        """Encode the window; returns why that was interrupted, or None."""
-        total = len(self.window)
-        for _ in self.session.encode_steps(self.window):
-            yield Working(self.session.n_encoded, total)
-            if self.session._cancelled.is_set():
-                return CANCELLED
-            limit = self.options.time_limit
-            if limit is not None and time.perf_counter() - self.start > limit:
-                return TIME
-        return None
-
-    def _next_token(self) -> Token:
-        logits = self.session.model.logits()
-        if self.n_new < self.options.sampling.min_new_tokens:
-            # The sampler knows one token that ends a text, and a model may have several.
-            logits[self.other_eos_ids] = -np.inf
-        choice = self.sampler.sample(logits, self.text, self.n_prompt)
-        if self.first_token is None:
-            self.first_token = time.perf_counter() - self.start
-        text = "" if choice.token in self.eos_ids else self._append(choice.token)
-        return Token(choice.token, text, choice.logprob, choice.probability)
-
-    def _append(self, token: int) -> str:
-        """Add a token to the text; returns what can be shown now."""
-        self.text.append(token)
-        self.window.append(token)
-        return self.filter.push(self.decoder.push(token)) if self.decoder else ""
-
-    def _kept(self) -> list[int]:
-        policy = CONTEXT_POLICIES[self.options.context_policy]
-        return policy(self.window, self.n_positions, self.options.keep)
-
-    def _trim(self) -> Trimmed:
-        before = len(self.window)
-        self.window = self._kept()
-        return Trimmed(before - len(self.window), len(self.window))
-
-    def _finished(self, reason: str) -> Finished:
-        held = self.filter.push(self.decoder.flush()) if self.decoder else ""
-        return Finished(
-            reason=STOP if self.filter.hit else reason,
-            text=held + self.filter.flush(),
-            prompt_tokens=self.n_prompt,
-            new_tokens=self.n_new,
-            seed=self.sampler.seed,
-            first_token_seconds=self.first_token,
-            seconds=time.perf_counter() - self.start,
-        )
-
-
-def _eos_ids(session: Session, n_valid: int) -> set[int]:
-    """Tokens that end a text, by the model's config and by its tokenizer."""
-    ids = set(session.model.config.eos_token_ids)
-    if session._tokenizer is not None and session._tokenizer.eos_id is not None:
-        ids.add(session._tokenizer.eos_id)
-    return {token for token in ids if token < n_valid}
 
 
 def _common_prefix(a: Sequence[int], b: Sequence[int]) -> int:

@@ -28,7 +28,7 @@ class Scripted:
     """Stands in for the model: each call of `logits` predicts the next token of a script, at the
     end of it end-of-text. `calls` holds what was encoded: (tokens, how many were valid)."""
 
-    _check_tokens = GPT2._check_tokens
+    check_tokens = GPT2.check_tokens
 
     def __init__(self, script: Sequence[int], **config: object) -> None:
         sizes = {"vocab_size": 8192, "n_positions": 1024, "n_embd": 4, "n_layer": 1, "n_head": 1}
@@ -40,7 +40,7 @@ class Scripted:
         self.closed = 0
 
     def encode(self, tokens: Sequence[int], n_valid: int) -> Iterator[None]:
-        self._check_tokens(tokens)
+        self.check_tokens(tokens)
         self.calls.append((list(tokens), n_valid))
         for _ in range(STEPS):
             self.steps += 1

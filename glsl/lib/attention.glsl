@@ -9,7 +9,7 @@ int group_of(int score_group) { return score_group / HEADS; }
 int score_group_of(int group, int head) { return group * HEADS + head; }
 
 // The last key that row r of a group may see: its own position.
-int last_key(int group, int r) { return n_past() + group * ROWS + r; }
+int last_key(int group, int r) { return position_of(group * ROWS + r); }
 
 bvec4 is_masked(int s4, int group, int r) {
     return greaterThan(4 * s4 + ivec4(0, 1, 2, 3), ivec4(last_key(group, r)));

@@ -28,6 +28,8 @@ COMMANDS = {
     "score": "gpt2gl.cli.score",
     "verify": "gpt2gl.cli.verify",
     "doctor": "gpt2gl.cli.doctor",
+    "models": "gpt2gl.cli.models",
+    "bench": "gpt2gl.cli.bench",
     "presets": "gpt2gl.cli.presets",
 }
 STYLE: dict[str, Any] = {

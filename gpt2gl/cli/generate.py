@@ -18,6 +18,7 @@ import typer
 from gpt2gl.cli import INTERRUPTED
 from gpt2gl.cli.interactive import InteractiveOption, converse, opening
 from gpt2gl.cli.loader import load_with_progress
+from gpt2gl.cli.many import generate_many, is_cancelled, print_summary
 from gpt2gl.cli.options import (
     MODEL,
     PRECISION,
@@ -29,6 +30,7 @@ from gpt2gl.cli.options import (
     read_text,
     with_sampling,
 )
+from gpt2gl.cli.output import write
 from gpt2gl.cli.presets import with_preset
 from gpt2gl.generation import (
     CANCELLED,
@@ -48,6 +50,7 @@ from gpt2gl.session import Session
 _BIAS_HELP = SAMPLING_OPTIONS["logit_bias"].help
 _POLICIES_HELP = f"When the context is full: {', '.join(CONTEXT_POLICIES)}."
 _STOP_HELP = "End before this text; repeatable."
+_NUM_HELP = "Make this many continuations together; text i has the seed plus i."
 _WORDS_HELP = "Never generate this text, at the start or after a space; repeatable."
 
 
@@ -64,6 +67,7 @@ def command(
     model: ModelOption = MODEL,
     precision: PrecisionOption = PRECISION,
     max_tokens: Annotated[int, number_option(GENERATION_OPTIONS["max_tokens"])] = 200,
+    num: Annotated[int, typer.Option("--num", "-n", help=_NUM_HELP)] = 1,
     stop: Annotated[list[str] | None, typer.Option("--stop", help=_STOP_HELP)] = None,
     time_limit: Annotated[float | None, number_option(GENERATION_OPTIONS["time_limit"])] = None,
     context_policy: Annotated[str, typer.Option(help=_POLICIES_HELP)] = "stop",
@@ -93,15 +97,37 @@ def command(
         return converse(model, precision, partial(words.applied_to, options), first)
     text = read_text(prompt, file)
     with load_with_progress(model, precision) as session:
+        if num != 1:
+            shown = text if echo else ""
+            many = words.applied_to(options, session)
+            return _many(session, text, num, many, shown, precision, quiet=quiet, as_json=as_json)
         output = _Output("" if as_json or not echo else text, streaming=not as_json)
         events = session.generate(text, words.applied_to(options, session))
         with _cancel_on_interrupt(session):
             end = output.consume(events)
         if as_json:
-            _write(json.dumps(_report(session, text, output, end), ensure_ascii=False) + "\n")
+            write(json.dumps(_report(session, text, output, end), ensure_ascii=False) + "\n")
         elif not quiet:
             print(_summary(session, precision, output, end), file=sys.stderr)
     return INTERRUPTED if end.reason == CANCELLED else 0
+
+
+def _many(
+    session: Session,
+    text: str,
+    num: int,
+    options: Generation,
+    shown: str,
+    precision: str,
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    with _cancel_on_interrupt(session):
+        ends = generate_many(session, text, num, options, shown=shown, as_json=as_json)
+    if not (quiet or as_json):
+        print_summary(session, precision, ends)
+    return INTERRUPTED if is_cancelled(ends) else 0
 
 
 @dataclass(frozen=True)
@@ -184,14 +210,7 @@ class _Output:
 
     def _print(self, text: str) -> None:
         if self.streaming:
-            _write(text)
-
-
-def _write(text: str) -> None:
-    """To standard output as UTF-8, whatever the locale says."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-    sys.stdout.buffer.flush()
+            write(text)
 
 
 def _report(session: Session, prompt: str, output: _Output, end: Finished) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+from gpt2gl.cli.downloads import DownloadView
 from gpt2gl.loading import load
 from gpt2gl.session import Session
 
@@ -42,9 +43,10 @@ def _rich_bar() -> Any:
 
 
 def load_with_progress(model: str, precision: str) -> Session:
-    """`gpt2gl.load`, with a bar when it takes over a second."""
+    """`gpt2gl.load`, with a bar when it takes over a second, and one while it downloads."""
     bar = _Bar()
     try:
-        return load(model, precision, progress=bar.update)
+        with DownloadView() as view:
+            return load(model, precision, progress=bar.update, on_download=view.show)
     finally:
         bar.close()

@@ -20,10 +20,14 @@ class Pass:
 
 
 class Step(NamedTuple):
-    """What changes between forward passes: rows already cached, and the rows of this pass."""
+    """What changes between forward passes: rows already cached, and the rows of this pass.
+
+    In a batch the rows are texts of their own that share the first `prefix` positions.
+    """
 
     n_past: int
     n_rows: int
+    prefix: int = 0
 
     @property
     def n_keys(self) -> int:
@@ -42,11 +46,13 @@ class Region(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """A uniform buffer with one row of activations, filled by the pass that computes the row."""
+    """A uniform buffer with the row of activations, or some rows one after the other, that the
+    pass which computes them leaves there."""
 
     buffer: int
     binding: int
     nbytes: int
+    rows: int = 1
 
 
 @dataclass(frozen=True)

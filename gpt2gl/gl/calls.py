@@ -24,6 +24,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "glDrawArrays": (_uint, _int, _int),
     "glBindBuffer": (_uint, _uint),
     "glBufferSubData": (_uint, ctypes.c_ssize_t, ctypes.c_ssize_t, _pointer),
+    "glReadBuffer": (_uint,),
     "glReadPixels": (_int, _int, _int, _int, _uint, _uint, _pointer),
 }
 
@@ -41,6 +42,7 @@ class Calls:
     glDrawArrays: Callable[..., None]
     glBindBuffer: Callable[..., None]
     glBufferSubData: Callable[..., None]
+    glReadBuffer: Callable[..., None]
     glReadPixels: Callable[..., None]
 
     def __init__(self) -> None:

@@ -28,10 +28,20 @@ from gpt2gl.gl.program import ProgramCache
 from gpt2gl.gl.tuning import default_tuning
 
 # PyOpenGL's constants are objects that cost a conversion at every call.
-BLEND, TRIANGLES, FRAMEBUFFER, TEXTURE_2D_ARRAY, PIXEL_PACK_BUFFER, RGBA, FLOAT = map(
+(
+    BLEND,
+    COLOR_ATTACHMENT0,
+    TRIANGLES,
+    FRAMEBUFFER,
+    TEXTURE_2D_ARRAY,
+    PIXEL_PACK_BUFFER,
+    RGBA,
+    FLOAT,
+) = map(
     int,
     (
         GL.GL_BLEND,
+        GL.GL_COLOR_ATTACHMENT0,
         GL.GL_TRIANGLES,
         GL.GL_FRAMEBUFFER,
         GL.GL_TEXTURE_2D_ARRAY,
@@ -185,7 +195,7 @@ class Device:
         """Tell the passes how many rows are cached and which tokens the new rows hold."""
         self.take()
         data = self._step_data
-        data[:4] = (step.n_past, step.n_rows, step.n_rows - 1, 0)
+        data[:4] = (step.n_past, step.n_rows, step.n_rows - 1, step.prefix)
         data[4 : 4 + len(tokens)] = tokens
         self._gl.glBindBuffer(GL.GL_UNIFORM_BUFFER, self._step)
         self._gl.glBufferSubData(GL.GL_UNIFORM_BUFFER, 0, 16 + 4 * len(tokens), data.ctypes.data)
@@ -260,17 +270,21 @@ class Device:
         x, y, width, _, _ = bands[0]
         height = sum(band.height for band in bands)
         gl.glBindBuffer(PIXEL_PACK_BUFFER, block.buffer)
-        gl.glReadPixels(x, y, width, height, RGBA, FLOAT, None)
+        for row in range(block.rows):
+            if block.rows > 1:
+                gl.glReadBuffer(COLOR_ATTACHMENT0 + row)
+            offset = row * (block.nbytes // block.rows)
+            gl.glReadPixels(x, y, width, height, RGBA, FLOAT, offset)
         gl.glBindBuffer(PIXEL_PACK_BUFFER, 0)
 
     # Buffers -----------------------------------------------------------------------------------
 
-    def block(self, nbytes: int) -> Block:
-        """A uniform block for one row of activations, bound for good to a binding of its own."""
+    def block(self, nbytes: int, rows: int = 1) -> Block:
+        """A uniform block for rows of activations, bound for good to a binding of its own."""
         binding = FIRST_BLOCK_BINDING + STEP_BINDING + 1 + len(self._blocks)
         buffer = self._buffer(nbytes)
         GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, binding, buffer)
-        self._blocks.append(Block(buffer, binding, nbytes))
+        self._blocks.append(Block(buffer, binding, nbytes, rows))
         return self._blocks[-1]
 
     def _buffer(self, nbytes: int) -> int:
@@ -297,6 +311,10 @@ class Device:
         pointer = texels.ctypes.data_as(ctypes.c_void_p)
         self._gl.glReadPixels(x, y, width, height, GL.GL_RGBA, GL.GL_FLOAT, pointer)
         return texels
+
+    def trim(self) -> None:
+        """Delete the textures that wait to be used again, and the framebuffers they are in."""
+        self.framebuffers.forget(set(self.pool.trim()))
 
     # Lifetime ----------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ other by the layout tests. Activations and sums are float32 in every layout.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,17 +105,23 @@ def _pack_rgba32f(w: Floats) -> Packed:
 
 def _pack_f16(w: Floats) -> Packed:
     """Two rows of K and four columns a texel: component 2 (k % 2) + n % 4 // 2, low half n even."""
-    halves = w.astype(np.float16).reshape(-1, 2, w.shape[1] // 4, 4).transpose(2, 0, 1, 3)
-    return np.ascontiguousarray(halves).reshape(*halves.shape[:2], 8).view(np.uint32), None
+    halves = w.astype(np.float16, order="C")
+    return _by_column(halves, np.uint64).view(np.uint32).reshape(_texels(w, 2)), None
+
+
+# Weights below this are nothing: the reciprocal of their scale would not be finite.
+TINY = np.float32(1e-30)
 
 
 def _pack_int8(w: Floats) -> Packed:
     """Symmetric, one scale per column: component k % 4, byte n % 4."""
-    scale = np.maximum(np.abs(w).max(axis=0), np.float32(1e-30)) / np.float32(127)
-    q = np.rint(w / scale).astype(np.int8)
-    blocks = q.reshape(-1, 4, w.shape[1] // 4, 4).transpose(2, 0, 1, 3)
-    texels = np.ascontiguousarray(blocks).reshape(*blocks.shape[:2], 16).view(np.int32)
-    return texels, scale[None, :].astype(np.float32)
+    peak = np.maximum(w.max(axis=0), -w.min(axis=0))
+    scale = np.maximum(peak, TINY) / np.float32(127)
+    q = np.empty(w.shape, np.int8)
+    for rows, block in _blocks(w):
+        block /= scale
+        q[rows] = np.rint(block, out=block)
+    return _by_column(q, np.int32).reshape(_texels(w, 4)), scale[None, :]
 
 
 INT4_GROUP = 32
@@ -124,32 +130,64 @@ INT4_GROUP = 32
 def _pack_int4(w: Floats) -> Packed:
     """Signed 4-bit values, a scale per column and 32 rows: component k % 8 // 2, nibble
     4 (k % 2) + n % 4."""
-    groups = w.reshape(-1, INT4_GROUP, w.shape[1])
-    scale = _int4_scale(groups)
-    q = np.clip(np.rint(groups / scale), -8, 7).astype(np.int32).reshape(w.shape) & 15
-    blocks = q.reshape(-1, 4, 2, w.shape[1] // 4, 4).transpose(3, 0, 1, 2, 4)
-    nibbles = blocks.reshape(*blocks.shape[:3], 8).astype(np.uint32)
-    shifts = np.arange(0, 32, 4, dtype=np.uint32)
-    texels = np.bitwise_or.reduce(nibbles << shifts, axis=-1).view(np.int32)
-    return texels, np.ascontiguousarray(scale[:, 0])
+    q = np.empty(w.shape, np.int8)
+    scales = np.empty((len(w) // INT4_GROUP, w.shape[1]), np.float32)
+    for group, (rows, block) in enumerate(_blocks(w)):
+        scales[group] = _int4_scale(block)
+        q[rows] = _rounded(block, scales[group])
+    nibbles = q.view(np.uint8) & np.uint8(15)
+    pairs = nibbles[:, 0::2] | nibbles[:, 1::2] << np.uint8(4)
+    return _by_column(pairs, np.uint16).view(np.int32).reshape(_texels(w, 8)), scales
 
 
-def _int4_scale(groups: Floats) -> Floats:
-    """[G, 32, n] -> [G, 1, n]: of a few candidate scales the one with the least squared error.
+# Fractions of the scale that just holds the largest value: below 1 that value is clipped, and all
+# others are rounded less. More candidates do not lower the perplexity of a model measurably.
+INT4_SHRINKS = (1.0, 0.9)
 
-    The value of largest magnitude is put on -8, the end with one more step, hence the sign.
+
+def _int4_scale(group: Floats) -> Floats:
+    """[32, n] -> [n]: the scale of least squared error that a few candidates lead to.
+
+    A candidate gives integers q; the scale that fits these best is <q, w> / <q, q> and leaves the
+    error <w, w> - <q, w>^2 / <q, q>. The value of largest magnitude is put on -8, the end with
+    one more step, hence scales may be negative.
     """
-    peak = np.take_along_axis(groups, np.abs(groups).argmax(axis=1, keepdims=True), axis=1)
-    best = np.where(peak == 0, np.float32(1), peak / np.float32(-8)).astype(np.float32)
-    least = np.full(best.shape, np.inf, np.float32)
-    chosen: Floats = best
-    for shrink in (1.0, 0.95, 0.9, 0.85, 0.8, 0.75):
-        scale = best * np.float32(shrink)
-        error = np.square(np.clip(np.rint(groups / scale), -8, 7) * scale - groups)
-        total = error.sum(axis=1, keepdims=True)
-        chosen = np.where(total < least, scale, chosen).astype(np.float32)
-        least = np.minimum(total, least)
-    return chosen
+    high, low = group.max(axis=0), group.min(axis=0)
+    peak = np.where(high > -low, high, low)
+    widest = np.where(np.abs(peak) < TINY, np.float32(1), peak / np.float32(-8))
+    scale: Floats = widest
+    gain = np.zeros_like(widest)
+    for shrink in INT4_SHRINKS:
+        q = _rounded(group, widest * np.float32(shrink))
+        qw, qq = np.einsum("kn,kn->n", q, group), np.einsum("kn,kn->n", q, q)
+        fitted = qw / np.maximum(qq, np.float32(1))
+        scale = np.where(fitted * qw > gain, fitted, scale)
+        gain = np.maximum(fitted * qw, gain)
+    return scale
+
+
+def _rounded(group: Floats, scale: Floats) -> Floats:
+    """[32, n] / [n] as whole numbers from -8 to 7."""
+    q: Floats = group * (np.float32(1) / scale)
+    np.rint(q, out=q)
+    np.clip(q, np.float32(-8), np.float32(7), out=q)
+    return q
+
+
+def _blocks(w: Floats) -> Iterator[tuple[slice, Floats]]:
+    """Copies of 32 rows of K at a time: what a processor's cache holds."""
+    for first in range(0, len(w), INT4_GROUP):
+        rows = slice(first, first + INT4_GROUP)
+        yield rows, np.array(w[rows], order="C")
+
+
+def _by_column(values: NDArray[np.generic], word: type[np.generic]) -> NDArray[np.generic]:
+    """[K, n] -> [n / 4, K] words, each with the four columns of one row of K, lowest first."""
+    return np.ascontiguousarray(values.view(word).T)
+
+
+def _texels(w: Floats, k_per_texel: int) -> tuple[int, int, int]:
+    return w.shape[1] // 4, len(w) // k_per_texel, 4
 
 
 LAYOUTS = {

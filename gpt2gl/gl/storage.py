@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from gpt2gl.gl.pool import nbytes
 from gpt2gl.gl.tensor import RowsGrid, Tensor, WeightGrid, ceil_div, rows_grid, weight_grid
 
 Floats = NDArray[np.float32]
+PackedPiece = tuple[int, NDArray[Any], Floats | None]
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,28 @@ def upload_matrix(
     Raises:
         DeviceError: too large for the device.
     """
+    return upload_packed(device, layout, k, n, packed_pieces(layout, pieces), use)
+
+
+def packed_pieces(layout: Layout, pieces: Iterable[tuple[int, Floats]]) -> Iterator[PackedPiece]:
+    """Column pieces in a layout: (first column, texels, scales)."""
+    for first, values in pieces:
+        yield (first, *layout.pack(_padded(values, layout.k_multiple)))
+
+
+def upload_packed(
+    device: Device,
+    layout: Layout,
+    k: int,
+    n: int,
+    pieces: Iterable[PackedPiece],
+    use: str = "weights",
+) -> Matrix:
+    """`upload_matrix` of pieces that are in their layout already.
+
+    Raises:
+        DeviceError: too large for the device.
+    """
     texels_n = ceil_div(n, 4) * (4 // layout.n_per_texel)
     texels_k = ceil_div(k, layout.k_multiple) * layout.k_multiple // layout.k_per_texel
     grid = weight_grid(texels_n, texels_k, device.limits.max_side, device.limits.max_layers)
@@ -115,8 +138,7 @@ def upload_matrix(
     scales: Tensor | None = None
     if layout.group:
         scales = allocate_rows(device, layout.groups(k), n, use)
-    for first, values in pieces:
-        texels, piece_scales = layout.pack(_padded(values, layout.k_multiple))
+    for first, texels, piece_scales in pieces:
         for part in grid.pieces(first // layout.n_per_texel, texels):
             _upload(weights, *part)
         if scales is not None and piece_scales is not None:

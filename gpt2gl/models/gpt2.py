@@ -50,10 +50,12 @@ class GPT2:
         self.layout = layout
         self.dims = dims_of(config)
         self.weights = weights
-        self.cache = allocate_cache(device, self.dims, config.n_layer)
+        rows = device.limits.rows_per_fragment
+        self.cache = allocate_cache(device, self.dims, config.n_layer, rows)
         self.planner = Planner(device, config, self.dims, weights, self.cache)
         self._logits = self._single_row(config.vocab_size)
         self._scratch: dict[str, Scratch] = {}
+        self._batch_logits: dict[int, Tensor] = {}
         self._plans: dict[str, list[Prepared]] = {}
 
     # Loading -----------------------------------------------------------------------------------
@@ -96,7 +98,7 @@ class GPT2:
             ContextLengthError: more tokens than positions.
             OptionError: no tokens, or an id outside the vocabulary.
         """
-        self._check_tokens(tokens)
+        self.check_tokens(tokens)
         start = min(n_valid, len(tokens) - 1)
         if len(tokens) - start == 1:
             yield from self._decode(tokens[-1], start)
@@ -134,7 +136,7 @@ class GPT2:
         Raises:
             ContextLengthError, OptionError: as `encode`.
         """
-        self._check_tokens(tokens)
+        self.check_tokens(tokens)
         output = self.plan("row_logits")[-1].call.output
         for first in range(0, len(tokens), MAX_ROWS):
             chunk = tokens[first : first + MAX_ROWS]
@@ -153,7 +155,7 @@ class GPT2:
         Raises:
             ContextLengthError, OptionError: as `encode`.
         """
-        self._check_tokens(tokens)
+        self.check_tokens(tokens)
         reader = TraceReader(self, len(tokens))
         for first in range(0, len(tokens), MAX_ROWS):
             chunk = tokens[first : first + MAX_ROWS]
@@ -169,7 +171,12 @@ class GPT2:
             self.device.check()
         return reader.tensors
 
-    def _check_tokens(self, tokens: Sequence[int]) -> None:
+    def check_tokens(self, tokens: Sequence[int]) -> None:
+        """Refuse what cannot be encoded.
+
+        Raises:
+            ContextLengthError, OptionError: as `encode`.
+        """
         if not tokens:
             raise OptionError("no tokens: start from the end-of-text token")
         if len(tokens) > self.config.n_positions:
@@ -208,10 +215,19 @@ class GPT2:
         layers = getattr(self.planner, name) if LAYOUTS[self.layout].fold_ln else self.planner.plain
         return [*layers(s), *(self.planner.head(s.x[0], s, self._logits) if s is one else ())]
 
-    def _scratch_of(self, name: str, rows: int) -> Scratch:
+    def _scratch_of(self, name: str, rows: int, max_rows: int = MAX_ROWS) -> Scratch:
         if name not in self._scratch:
-            self._scratch[name] = Scratch(self.device, self.dims, self.config.n_inner, rows)
+            self._scratch[name] = Scratch(
+                self.device, self.dims, self.config.n_inner, rows, max_rows
+            )
         return self._scratch[name]
+
+    def batch_scratch(self, rows: int) -> tuple[Scratch, Tensor]:
+        """Activations of a batch of that many rows, and its logits; kept for the next batch."""
+        scratch = self._scratch_of(f"batch of {rows}", rows, rows)
+        if rows not in self._batch_logits:
+            self._batch_logits[rows] = scratch.tensor(self.config.vocab_size)
+        return scratch, self._batch_logits[rows]
 
     def _single_row(self, columns: int) -> Tensor:
         width, left = single_row_shape(columns)

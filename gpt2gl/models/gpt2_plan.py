@@ -9,6 +9,7 @@ comparisons run. Radford et al. 2019; the reference is `transformers.models.gpt2
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from gpt2gl.config import ModelConfig
 from gpt2gl.gl.call import Block, Call
@@ -23,10 +24,12 @@ from gpt2gl.passes import CHUNK, Dims, Norm, Passes
 class Scratch:
     """The activations of one plan: [T, n] tensors that every layer reuses."""
 
-    def __init__(self, device: Device, dims: Dims, n_inner: int, rows: int):
+    def __init__(
+        self, device: Device, dims: Dims, n_inner: int, rows: int, max_rows: int = MAX_ROWS
+    ) -> None:
         self.device = device
         self.dims = dims
-        self.max_rows = MAX_ROWS if rows > 1 else 1
+        self.max_rows = max_rows if rows > 1 else 1
         self.rows = rows
         self.tensors: list[Tensor] = []
         heads = 4 * dims.ep4
@@ -38,6 +41,7 @@ class Scratch:
         self.scores = self.score_tensor()
         self.normed = self.tensor(dims.n_embd)
         self.norm_parts = self.tensor(4 * dims.norm_parts)
+        self.stats = self.tensor(4)
 
     def tensor(self, columns: int) -> Tensor:
         """A [T, columns] tensor in this plan's geometry."""
@@ -52,7 +56,7 @@ class Scratch:
         rows = self.max_rows * self.dims.n_head
         keys = ceil_div(self.dims.n_positions, self.rows) * self.rows
         # Heads are few lines and keys few columns at first: across a tile border for two threads.
-        left = 0 if self.rows > 1 else TILE - 16
+        left = TILE - 16 if self.max_rows == self.rows else 0
         return self._keep(
             allocate_rows(
                 self.device, rows, columns or keys, "scratch", layers=self.rows, left=left
@@ -60,7 +64,9 @@ class Scratch:
         )
 
     def _allocate(self, rows: int, columns: int) -> Tensor:
-        width, left = single_row_shape(columns) if self.rows == 1 else (None, 0)
+        # A single row group is drawn like a single row.
+        single = self.max_rows == self.rows
+        width, left = single_row_shape(columns) if single else (None, 0)
         return self._keep(
             allocate_rows(
                 self.device, rows, columns, "scratch", layers=self.rows, width=width, left=left
@@ -88,6 +94,7 @@ class Planner:
         self.weights = weights
         self.cache = cache
         self.normed_block: Block | None = None
+        self._blocks_of: dict[int, dict[str, Block | None]] = {}
 
     def scale(self, layer: int) -> float:
         """What scores are multiplied by."""
@@ -188,34 +195,76 @@ class Planner:
     # Prefill -----------------------------------------------------------------------------------
 
     def prefill(self, s: Scratch) -> list[Call]:
-        """Many tokens: embedding and all layers; the last residual ends in s.x[0]."""
+        """Many tokens of a text: embedding and all layers; the last residual ends in s.x[0]."""
         p = Passes(self.device, self.dims, s.rows)
-        stats = s.tensor(4)
+        return self._many(p, s, self.cache, dict.fromkeys(("x", "z", "mid")), tails=False)
+
+    def batch(self, s: Scratch, tails: KVCache, logits: Tensor) -> list[Call]:
+        """One token of each of several texts, up to the logits -> logits [T, vocab]."""
+        p = Passes(self.device, self.dims, s.rows, batch=True)
+        blocks = self._batch_blocks(s)
+        stats = s.stats
+        x, normed, head = blocks["x"], blocks["normed"], self.weights.head.matrix
+        ln_f = self.weights.ln_f.tensors
+        return [
+            *self._many(p, s, tails, blocks, tails=True),
+            p.row_stats(s.x[0], stats, x_block=x),
+            p.layernorm(s.x[0], s.normed, Norm(stats), ln_f, capture=normed),
+            p.linear(s.normed, head, None, logits, x_block=normed),
+        ]
+
+    def _batch_blocks(self, s: Scratch) -> dict[str, Block | None]:
+        """Uniform blocks for a batch's row group, made once: their bindings are in programs."""
+        if s.rows not in self._blocks_of:
+            tensors = {"x": s.x[0], "z": s.z, "mid": s.mid, "normed": s.normed}
+            self._blocks_of[s.rows] = {n: self.block_for(t, s.rows) for n, t in tensors.items()}
+        return self._blocks_of[s.rows]
+
+    def _many(
+        self,
+        p: Passes,
+        s: Scratch,
+        written: KVCache,
+        blocks: dict[str, Block | None],
+        *,
+        tails: bool,
+    ) -> list[Call]:
+        """Embedding and all layers of several rows; keys and values are added to `written`."""
+        stats = s.stats
         heads = 4 * self.dims.ep4
         norm = Norm(stats)
-        calls = [p.embed(self.weights.wte, self.weights.wpe, s.x[0])]
-        for i, (layer, kv) in enumerate(zip(self.weights.layers, self.cache.layers, strict=True)):
+        x, z, mid = blocks["x"], blocks["z"], blocks["mid"]
+        calls = [p.embed(self.weights.wte, self.weights.wpe, s.x[0], capture=x)]
+        caches = zip(self.weights.layers, self.cache.layers, written.layers, strict=True)
+        for i, (layer, kv, new) in enumerate(caches):
             w, bias = layer.c_attn.matrix, layer.c_attn.bias
             proj, fc, out = layer.attn_c_proj, layer.c_fc, layer.mlp_c_proj
+            tail = new if tails else None
+            from_x: dict[str, Any] = {"norm": norm, "x_block": x}
             calls += [
-                p.row_stats(s.x[0], stats),
-                p.linear(s.x[0], w, bias, s.q, columns=heads, norm=norm),
+                p.row_stats(s.x[0], stats, x_block=x),
+                p.linear(s.x[0], w, bias, s.q, columns=heads, **from_x),
                 p.linear(
-                    s.x[0], w, bias, kv, first=heads, columns=2 * heads, norm=norm, cache=True
+                    s.x[0], w, bias, new, first=heads, columns=2 * heads, cache=True, **from_x
                 ),
-                p.attention_scores(s.q, kv, s.scores, self.scale(i)),
-                p.attention_mix(s.scores, kv, s.z),
-                p.linear(s.z, proj.matrix, proj.bias, s.x[1], residual=s.x[0]),
-                p.row_stats(s.x[1], stats),
+                p.attention_scores(s.q, kv, s.scores, self.scale(i), tail=tail),
+                p.attention_mix(s.scores, kv, s.z, tail=tail, capture=z),
+                p.linear(
+                    s.z, proj.matrix, proj.bias, s.x[1], residual=s.x[0], x_block=z, capture=x
+                ),
+                p.row_stats(s.x[1], stats, x_block=x),
                 p.linear(
                     s.x[1],
                     fc.matrix,
                     fc.bias,
                     s.mid,
-                    norm=norm,
                     activation=self.config.activation_function,
+                    capture=mid,
+                    **from_x,
                 ),
-                p.linear(s.mid, out.matrix, out.bias, s.x[0], residual=s.x[1]),
+                p.linear(
+                    s.mid, out.matrix, out.bias, s.x[0], residual=s.x[1], x_block=mid, capture=x
+                ),
             ]
         return calls
 
@@ -234,7 +283,7 @@ class Planner:
     def plain_head(self, s: Scratch) -> list[Call]:
         """ln_f and the logits of every row, labelled."""
         p = Passes(self.device, self.dims, s.rows)
-        stats, normed = s.tensor(4), s.tensor(self.dims.n_embd)
+        stats, normed = s.stats, s.normed
         logits = s.tensor(self.config.vocab_size)
         return [
             p.row_stats(s.x[0], stats),
@@ -250,11 +299,11 @@ class Planner:
         proj = layer.attn_c_proj
         name = f"h.{i}"
         affine = None if w.layout.fold_ln else layer.ln_1.tensors
-        yield p.row_stats(s.x[0], t.stats)
-        yield p.layernorm(s.x[0], t.normed, Norm(t.stats), affine, label=f"{name}.ln_1")
-        yield p.linear(t.normed, w, bias, s.q, columns=heads, label=f"{name}.attn.q")
+        yield p.row_stats(s.x[0], s.stats)
+        yield p.layernorm(s.x[0], s.normed, Norm(s.stats), affine, label=f"{name}.ln_1")
+        yield p.linear(s.normed, w, bias, s.q, columns=heads, label=f"{name}.attn.q")
         yield p.linear(
-            t.normed,
+            s.normed,
             w,
             bias,
             kv,
@@ -276,9 +325,9 @@ class Planner:
         fc, proj = layer.c_fc, layer.mlp_c_proj
         name = f"h.{i}"
         affine = None if fc.matrix.layout.fold_ln else layer.ln_2.tensors
-        yield p.row_stats(s.x[1], t.stats)
-        yield p.layernorm(s.x[1], t.normed, Norm(t.stats), affine, label=f"{name}.ln_2")
-        yield p.linear(t.normed, fc.matrix, fc.bias, s.fc, label=f"{name}.mlp.fc")
+        yield p.row_stats(s.x[1], s.stats)
+        yield p.layernorm(s.x[1], s.normed, Norm(s.stats), affine, label=f"{name}.ln_2")
+        yield p.linear(s.normed, fc.matrix, fc.bias, s.fc, label=f"{name}.mlp.fc")
         yield p.activate(s.fc, s.mid, self.config.activation_function, label=f"{name}.mlp.act")
         yield p.linear(s.mid, proj.matrix, proj.bias, t.out, label=f"{name}.mlp.out")
         yield p.add(t.out, s.x[1], s.x[0], label=f"{name}.resid_post")
@@ -307,20 +356,18 @@ class Planner:
             return Norm(row=row), []
         return Norm(parts=parts, row=row), [p.part_stats(x, parts, row)]
 
-    def block_for(self, tensor: Tensor) -> Block | None:
-        """A uniform block for a one-row tensor, if the driver's blocks are large enough."""
-        nbytes = tensor.rows.width * tensor.rows.fold * 16
+    def block_for(self, tensor: Tensor, rows: int = 1) -> Block | None:
+        """A uniform block for the row group of a tensor, if the driver's are large enough."""
+        nbytes = rows * tensor.rows.width * tensor.rows.fold * 16
         if nbytes > self.device.limits.max_uniform_block or not self.device.tuning.x_blocks:
             return None
-        return self.device.block(nbytes)
+        return self.device.block(nbytes, rows)
 
 
 class _PlainTensors:
     """What only the plain plan needs beyond the scratch tensors."""
 
     def __init__(self, s: Scratch) -> None:
-        self.stats = s.tensor(4)
-        self.normed = s.tensor(s.dims.n_embd)
         self.out = s.tensor(s.dims.n_embd)
         self.probs = s.score_tensor()
         self.score_stats = s.score_tensor(4)

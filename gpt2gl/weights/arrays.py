@@ -68,7 +68,13 @@ class MappedFile:
         return self._mapping
 
     def view(self, dtype: npt.DTypeLike, shape: tuple[int, ...], offset: int) -> npt.NDArray[Any]:
-        """A read-only view, no copy, of `shape` values from byte `offset` on."""
+        """A read-only view, no copy, of `shape` values from byte `offset` on.
+
+        Pages that earlier views have touched are given back, so that a model read tensor by
+        tensor never lies in memory whole; what is still in use of them is mapped again unseen.
+        """
+        if hasattr(self.data, "madvise"):  # not on Windows
+            self.data.madvise(mmap.MADV_DONTNEED)
         array: npt.NDArray[Any] = np.ndarray(shape, dtype, buffer=self.data, offset=offset)
         return array
 

@@ -274,7 +274,7 @@ def test_release_gpt2(make_device: MakeDevice) -> None:
 
 
 def test_release_kv_cache(device: Device) -> None:
-    cache = allocate_cache(device, dims_of(config()), 2)
+    cache = allocate_cache(device, dims_of(config()), 2, 8)
     used = device.pool.bytes_by_use
     assert used["kv_cache"] == cache.nbytes > 0
     cache.close(device)

@@ -1,96 +1,29 @@
-"""The table of passes, and one typed function for each that fills in tensors and sizes.
-
-A pass is data; `Device` draws it. The functions here know which defines a shader file wants and
-which texels of its target a step covers, and nothing of models.
-"""
+"""One typed function for each pass that fills in tensors and sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from gpt2gl.gl.call import Block, Call, Pass, Region, Step
+from gpt2gl.gl.call import Block, Call, Region, Step
 from gpt2gl.gl.device import Device
 from gpt2gl.gl.framebuffers import Attachments
 from gpt2gl.gl.storage import Matrix, row_attachments
 from gpt2gl.gl.tensor import RowsGrid, Tensor, ceil_div
-
-PASSES = {
-    p.name: p
-    for p in (
-        Pass("embed", "embed.frag", ("weights", "wpe", "scales")),
-        Pass("row_stats", "row_stats.frag", ("x",)),
-        Pass("part_stats", "part_stats.frag", ("x",)),
-        Pass("layernorm", "layernorm.frag", ("x", "stats", "gain", "bias")),
-        Pass("linear", "linear.frag", ("weights", "x", "bias", "scales", "stats", "residual")),
-        Pass("attention_scores", "attention_scores.frag", ("q", "kv")),
-        Pass("attention_mix", "attention_mix.frag", ("scores", "kv")),
-        Pass("attention_combine", "attention_combine.frag", ("parts", "stats")),
-        Pass("softmax_stats", "softmax_stats.frag", ("scores",)),
-        Pass("softmax", "softmax.frag", ("scores", "stats")),
-        Pass("attention_apply", "attention_apply.frag", ("probs", "kv")),
-        Pass("activate", "activate.frag", ("x",)),
-        Pass("add", "add.frag", ("x", "residual")),
-    )
-}
-
-# Texels of a row that one fragment of `part_stats` takes.
-PART4 = 12
-# Keys that one fragment of a split attention mix covers, and that an online softmax takes at once.
-CHUNK = 64
-
-
-@dataclass(frozen=True)
-class Dims:
-    """A model's sizes in texels. Heads are padded to whole texels, so that head h of q, k or v
-    starts at texel h * head4."""
-
-    n_embd: int
-    n_head: int
-    head_dim: int
-    n_positions: int
-    layer_norm_epsilon: float
-
-    @property
-    def e4(self) -> int:
-        return ceil_div(self.n_embd, 4)
-
-    @property
-    def norm_parts(self) -> int:
-        """Parts of a row whose statistics are drawn side by side."""
-        return ceil_div(self.e4, PART4)
-
-    @property
-    def head4(self) -> int:
-        return ceil_div(self.head_dim, 4)
-
-    @property
-    def ep4(self) -> int:
-        """Texels of all heads of one of q, k, v."""
-        return self.n_head * self.head4
-
-
-@dataclass(frozen=True)
-class Norm:
-    """How a pass normalises its input.
-
-    By `stats` of every row, drawn by `row_stats`; or in the vertex shader for the single row that
-    the GLSL expression `row` names, all of it or from `parts` drawn by `part_stats`.
-    """
-
-    stats: Tensor | None = None
-    parts: Tensor | None = None
-    row: str = "0"
+from gpt2gl.passes.table import CHUNK, PART4, PASSES, Dims, Norm
 
 
 class Passes:
-    """Typed calls for a model of given dims with `rows` rows a fragment (1 to decode)."""
+    """Typed calls for a model of given dims with `rows` rows a fragment (1 to decode).
 
-    def __init__(self, device: Device, dims: Dims, rows: int) -> None:
+    In a `batch` the rows are texts of their own, see `Step`.
+    """
+
+    def __init__(self, device: Device, dims: Dims, rows: int, *, batch: bool = False) -> None:
         self.device = device
         self.dims = dims
         self.rows = rows
+        self.batch = batch
 
     def embed(self, wte: Matrix, wpe: Tensor, out: Tensor, **extra: Any) -> Call:
         """Token plus position embeddings of the step's tokens -> out [T, n_embd]."""
@@ -103,9 +36,11 @@ class Passes:
         inputs = {"weights": wte.weights, "wpe": wpe, **_scales(wte)}
         return self._call("embed", inputs, out, defines, fetches=2 + 4, **extra)
 
-    def row_stats(self, x: Tensor, out: Tensor) -> Call:
+    def row_stats(self, x: Tensor, out: Tensor, x_block: Block | None = None) -> Call:
         """Mean and 1 / deviation of each row of x [T, n_embd] -> out [T, 4]."""
-        return self._call("row_stats", {"x": x}, out, self._norm_defines(), 2 * self.dims.e4)
+        inputs = {} if x_block else {"x": x}
+        fetches = 2 * self.dims.e4
+        return self._call("row_stats", inputs, out, self._norm_defines(), fetches, x_block=x_block)
 
     def part_stats(self, x: Tensor, out: Tensor, row: str = "0") -> Call:
         """Mean and squares of each part of one row of x -> out [1, 4 * parts]."""
@@ -153,7 +88,7 @@ class Passes:
             "K4": ceil_div(w.k, 4),
             "N4": ceil_div(w.n if columns is None else columns, 4),
             "FIRST_N4": first // 4,
-            "FIRST_GROUP": "(n_past() / OUT_GRID.z)" if cache else "0",
+            "FIRST_GROUP": "cache_group(OUT_GRID.z)" if cache else "0",
             **w.layout.defines(w.k, splits),
             **{name.upper(): 1 for name in present if name != "x"},
             **self._normalised(norm),
@@ -173,25 +108,33 @@ class Passes:
         )
 
     def attention_scores(
-        self, q: Tensor, kv: Tensor, out: Tensor, scale: float, **extra: Any
+        self,
+        q: Tensor,
+        kv: Tensor,
+        out: Tensor,
+        scale: float,
+        *,
+        tail: Tensor | None = None,
+        **extra: Any,
     ) -> Call:
         """q [T, heads] and the keys in kv [S, 2 heads] -> scores [T * n_head, S], masked."""
         defines = {**self._attention_defines(), "SCALE": f"{scale:.9e}"}
         fetches = self.dims.head4 * (4 + self.rows)
-        return self._score_call(
-            "attention_scores", {"q": q, "kv": kv}, out, defines, fetches, extra
-        )
+        inputs = {"q": q, "kv": kv, **_tail(tail)}
+        return self._score_call("attention_scores", inputs, out, defines, fetches, extra)
 
-    def attention_mix(self, scores: Tensor, kv: Tensor, out: Tensor) -> Call:
+    def attention_mix(
+        self, scores: Tensor, kv: Tensor, out: Tensor, tail: Tensor | None = None, **extra: Any
+    ) -> Call:
         """softmax(scores) v -> out [T, heads], in one pass."""
         rows = self.rows
 
         def fetches(step: Step) -> int:
             return ceil_div(step.n_keys, 4) * (4 + 2 * rows)
 
-        return self._call(
-            "attention_mix", {"scores": scores, "kv": kv}, out, self._attention_defines(), fetches
-        )
+        inputs = {"scores": scores, "kv": kv, **_tail(tail)}
+        defines = self._attention_defines()
+        return self._call("attention_mix", inputs, out, defines, fetches, **extra)
 
     def attention_mix_split(self, scores: Tensor, kv: Tensor, parts: Tensor, stats: Tensor) -> Call:
         """The same for one query row, by chunks of keys -> parts and stats [chunks, heads]."""
@@ -329,6 +272,7 @@ class Passes:
         grids = {f"{key.upper()}_GRID": tensor.grid.glsl() for key, tensor in inputs.items()}
         if x_block is not None:
             grids["X_BLOCK"] = str(x_block.nbytes // 16)
+            grids["X_ROW"] = str(x_block.nbytes // 16 // x_block.rows)
         if targets is None:
             targets = _cache_targets(out, self.rows) if cache else (row_attachments(out),)
         return Call(
@@ -339,6 +283,7 @@ class Passes:
                 "ROWS": self.rows,
                 "SPLITS": splits,
                 "OUT_GRID": out.grid.glsl(),
+                **({"BATCH": 1} if self.batch else {}),
                 **grids,
                 **defines,
             },
@@ -362,6 +307,8 @@ def _row_region(grid: RowsGrid, rows: int, cache: bool) -> Region | Callable[[St
         height = ceil_div(step.n_rows, rows) * grid.fold
         if not cache:
             return Region(grid.left, 0, grid.width, height)
+        if step.prefix:  # a row group for each position of a batch
+            return Region(grid.left, (step.n_past - step.prefix) * grid.fold, grid.width, height)
         group, layer = divmod(step.n_past, grid.layers)
         return Region(grid.left, group * grid.fold, grid.width, height, layer if rows == 1 else 0)
 
@@ -372,6 +319,10 @@ def _cache_targets(cache: Tensor, rows: int) -> tuple[Attachments, ...]:
     """One row at a time goes to the layer of its position; a row group to all layers at once."""
     attachments = row_attachments(cache)
     return tuple((one,) for one in attachments) if rows == 1 else (attachments,)
+
+
+def _tail(tail: Tensor | None) -> dict[str, Tensor]:
+    return {} if tail is None else {"tail": tail}
 
 
 def _scales(w: Matrix) -> dict[str, Tensor]:
