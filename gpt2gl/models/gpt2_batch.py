@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gpt2gl.errors import ContextLengthError, OptionError
 from gpt2gl.gl.call import Step
+from gpt2gl.gl.layouts import LAYOUTS
 from gpt2gl.gl.storage import read_rows
 from gpt2gl.kv_cache import allocate_cache
 from gpt2gl.models.gpt2 import GPT2
@@ -21,8 +22,10 @@ def rows_for(model: GPT2, n: int) -> int:
     """Rows a fragment writes for n texts.
 
     Raises:
-        OptionError: more texts than the device's colour attachments.
+        OptionError: more texts than the device's colour attachments, or the plain layout.
     """
+    if not LAYOUTS[model.layout].fold_ln:
+        raise OptionError("--precision fp32-plain draws one text at a time: choose another for --num")
     most = model.device.limits.rows_per_fragment
     if not 1 <= n <= most:
         raise OptionError(f"a batch of {n} texts; this device takes 1 to {most} at once")
