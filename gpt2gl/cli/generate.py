@@ -96,37 +96,45 @@ def command(
         first = opening(prompt, file, as_json)
         return converse(model, precision, partial(words.applied_to, options), first)
     text = read_text(prompt, file)
+    show = _Show(precision, text if echo and not as_json else "", quiet, as_json)
     with load_with_progress(model, precision) as session:
-        if num != 1:
-            shown = text if echo else ""
-            many = words.applied_to(options, session)
-            return _many(session, text, num, many, shown, precision, quiet=quiet, as_json=as_json)
-        output = _Output("" if as_json or not echo else text, streaming=not as_json)
-        events = session.generate(text, words.applied_to(options, session))
-        with _cancel_on_interrupt(session):
-            end = output.consume(events)
-        if as_json:
-            write(json.dumps(_report(session, text, output, end), ensure_ascii=False) + "\n")
-        elif not quiet:
-            print(_summary(session, precision, output, end), file=sys.stderr)
+        applied = words.applied_to(options, session)
+        if num == 1:
+            return _one(session, text, applied, show)
+        return _many(session, text, num, applied, show)
+
+
+@dataclass(frozen=True)
+class _Show:
+    """What is printed beside the generated text."""
+
+    precision: str
+    prompt: str
+    quiet: bool
+    as_json: bool
+
+    @property
+    def summary(self) -> bool:
+        return not (self.quiet or self.as_json)
+
+
+def _one(session: Session, text: str, options: Generation, show: _Show) -> int:
+    output = _Output(show.prompt, streaming=not show.as_json)
+    events = session.generate(text, options)
+    with _cancel_on_interrupt(session):
+        end = output.consume(events)
+    if show.as_json:
+        write(json.dumps(_report(session, text, output, end), ensure_ascii=False) + "\n")
+    elif show.summary:
+        print(_summary(session, show.precision, output, end), file=sys.stderr)
     return INTERRUPTED if end.reason == CANCELLED else 0
 
 
-def _many(
-    session: Session,
-    text: str,
-    num: int,
-    options: Generation,
-    shown: str,
-    precision: str,
-    *,
-    quiet: bool,
-    as_json: bool,
-) -> int:
+def _many(session: Session, text: str, num: int, options: Generation, show: _Show) -> int:
     with _cancel_on_interrupt(session):
-        ends = generate_many(session, text, num, options, shown=shown, as_json=as_json)
-    if not (quiet or as_json):
-        print_summary(session, precision, ends)
+        ends = generate_many(session, text, num, options, shown=show.prompt, as_json=show.as_json)
+    if show.summary:
+        print_summary(session, show.precision, ends)
     return INTERRUPTED if is_cancelled(ends) else 0
 
 
