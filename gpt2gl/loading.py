@@ -34,6 +34,7 @@ def load(
     precision: str = DEFAULT_PRECISION,
     *,
     context: Context | None = None,
+    tune: bool = True,
     progress: Callable[[float], None] = lambda fraction: None,
     on_download: Callable[[Event], None] = lambda event: None,
 ) -> Session:
@@ -46,6 +47,8 @@ def load(
             weights of that shape.
         precision: fp32, fp32-plain, fp16, int8 or int4.
         context: where to draw; by default a headless context of this process.
+        tune: draw in the way that was measured to suit this device, measuring it first if need
+            be (about a second, once); else in the way that suits most. Answers are the same.
         progress: called with the fraction uploaded.
         on_download: called with the events of `gpt2gl.hub.pull.pull`, if the model is fetched.
 
@@ -58,7 +61,7 @@ def load(
     with find_checkpoint(name, on_download) as checkpoint:
         # First, since nothing need be undone where it fails.
         tokenizer = find_tokenizer(checkpoint)
-        model = _upload(checkpoint, precision, context or headless(), progress)
+        model = _upload(checkpoint, precision, context or headless(), tune, progress)
         return Session(model, tokenizer, name)
 
 
@@ -88,9 +91,10 @@ def local_path(name: str) -> Path | None:
 
 def _pulled(name: str, on_download: Callable[[Event], None]) -> Path:
     if hub_id(name) is None:
+        short = [known for known in KNOWN if "/" not in known]
         raise ModelNotFound(
-            f"no model {shown(name)}: give a folder or file that exists, owner/name on the hub,"
-            f" or one of {', '.join([*sorted(embedded_models()), *KNOWN])}"
+            f"no model {shown(name)}: give a folder or file, owner/name on the hub,"
+            f" or one of {', '.join([*sorted(embedded_models()), *short])}"
         )
     # Imports the hub's client, which takes longer than to find a model in the cache.
     from gpt2gl.hub.pull import pull
@@ -121,9 +125,14 @@ def find_tokenizer(checkpoint: Checkpoint) -> Tokenizer | None:
 
 
 def _upload(
-    checkpoint: Checkpoint, precision: str, context: Context, progress: Callable[[float], None]
+    checkpoint: Checkpoint,
+    precision: str,
+    context: Context,
+    tune: bool,
+    progress: Callable[[float], None],
 ) -> GPT2:
     # These import OpenGL: slow, and not before the context has chosen its platform.
+    from gpt2gl.calibration import tuning_for
     from gpt2gl.gl.device import Device
     from gpt2gl.gl.layouts import PRECISIONS
     from gpt2gl.gl.probe import probe_float_targets
@@ -131,7 +140,7 @@ def _upload(
 
     if precision not in PRECISIONS:
         raise OptionError(f"--precision is {precision}; allowed: {' | '.join(PRECISIONS)}")
-    device = Device(context)
+    device = Device(context, tuning=tuning_for(context) if tune else None)
     try:
         probe_float_targets(device)
         _require_room(device, checkpoint, PRECISIONS[precision])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,17 +27,37 @@ from gpt2gl.generation import (
 )
 from gpt2gl.sampling import Sampler
 from gpt2gl.stop_filter import StopFilter
-from gpt2gl.tokenizer import StreamDecoder
+from gpt2gl.tokenizer import StreamDecoder, Tokenizer
 
 if TYPE_CHECKING:
+    from gpt2gl.models.gpt2 import GPT2
     from gpt2gl.models.gpt2_batch import Batch
-    from gpt2gl.session import Session
+
+
+class Host(Protocol):
+    """What a run needs of the session that it belongs to."""
+
+    model: GPT2
+    name: str
+
+    @property
+    def tokenizer_or_none(self) -> Tokenizer | None: ...
+
+    @property
+    def is_cancelled(self) -> bool: ...
+
+    @property
+    def n_encoded(self) -> int: ...
+
+    def encode_steps(self, tokens: Sequence[int]) -> Iterator[None]: ...
+
+    def hold(self) -> Callable[[], None]: ...
 
 
 class Run:
     """One generation: the text so far, the window of it that the model sees, the clock."""
 
-    def __init__(self, session: Session, prompt: list[int], options: Generation) -> None:
+    def __init__(self, session: Host, prompt: list[int], options: Generation) -> None:
         self.start = time.perf_counter()
         self.session = session
         self.options = options
@@ -168,7 +188,7 @@ class Run:
 class Rows:
     """Several continuations of one prompt, as many at once as the device draws together."""
 
-    def __init__(self, session: Session, prompt: list[int], n: int, options: Generation) -> None:
+    def __init__(self, session: Host, prompt: list[int], n: int, options: Generation) -> None:
         if n < 1:
             raise OptionError(f"--num is {n}; allowed: a whole number of 1 or more")
         if options.context_policy != "stop":
@@ -259,7 +279,7 @@ def _all_finished(rows: dict[int, Run], reason: str) -> Iterator[tuple[int, Even
         yield row, run.finished(reason)
 
 
-def _eos_ids(session: Session, n_valid: int) -> set[int]:
+def _eos_ids(session: Host, n_valid: int) -> set[int]:
     """Tokens that end a text, by the model's config and by its tokenizer."""
     ids = set(session.model.config.eos_token_ids)
     if session.tokenizer_or_none is not None and session.tokenizer_or_none.eos_id is not None:

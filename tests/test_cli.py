@@ -31,7 +31,7 @@ def story() -> Iterator[Session]:
 def generate(story, monkeypatch, capfdbinary) -> Callable[..., SimpleNamespace]:
     """Runs `generate` on a model that is loaded already; no model is closed by it."""
     monkeypatch.setattr(
-        "gpt2gl.cli.generate.load_with_progress", lambda model, precision: nullcontext(story)
+        "gpt2gl.cli.generate.load_with_progress", lambda model, precision, tune: nullcontext(story)
     )
 
     def call(*arguments: str) -> SimpleNamespace:

@@ -17,11 +17,10 @@ from gpt2gl.hub import library
 from gpt2gl.hub.events import Downloading, Waiting
 from gpt2gl.hub.paths import download_folder, model_folder
 from gpt2gl.hub.pull import pull
+from tests.hub_pulls import MODEL, WEIGHTS
 from tests.hub_server import Faults, Hub, repository, served
 from tests.source_tree import ROOT
 
-MODEL = "someone/tiny-gpt2"
-WEIGHTS = "model.safetensors"
 PULL = (sys.executable, "-m", "gpt2gl", "models", "pull", MODEL)
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 

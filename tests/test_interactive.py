@@ -196,7 +196,7 @@ def chat(session: Session, monkeypatch: pytest.MonkeyPatch) -> Any:
         options = ["--max-tokens", "8", "--greedy", *arguments]
         return run(["generate", "--interactive", *options])
 
-    monkeypatch.setattr(interactive, "load_with_progress", lambda model, precision: Kept())
+    monkeypatch.setattr(interactive, "load_with_progress", lambda model, precision, tune: Kept())
     return converse
 
 

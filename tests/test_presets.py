@@ -248,7 +248,7 @@ class FakeSession:
 def generated(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Generation:
     """The options that `gpt2gl generate` hands to the session."""
     session = FakeSession()
-    monkeypatch.setattr(generate, "load_with_progress", lambda model, precision: session)
+    monkeypatch.setattr(generate, "load_with_progress", lambda model, precision, tune: session)
     assert run(["generate", "Once", "--quiet", *arguments]) == 0
     return session.options
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import json
 import os
 import platform
@@ -90,12 +91,9 @@ def compare(config: GPT2Config, precisions: Sequence[str], sizes: Sizes) -> list
             engines.append(make())
             stack.callback(engines[-1].close)
         gc.collect()
-        random = np.random.default_rng(0)
-
-        def texts(length: int) -> list[int]:
-            return random.integers(0, config.vocab_size, length).tolist()
-
-        logits = [_checked(engine, config) for engine in engines]
+        texts = _Texts(config.vocab_size)
+        *checked, last = texts(CHECKED_TOKENS)
+        logits = [_after(engine, checked, last) for engine in engines]
         past = texts(sizes.context - 1)
         for engine in engines:
             engine.prompt(past)
@@ -105,10 +103,21 @@ def compare(config: GPT2Config, precisions: Sequence[str], sizes: Sizes) -> list
     return _rows([engine.name for engine in engines], decode, prefill, logits)
 
 
-def _checked(engine: Engine, config: GPT2Config) -> Floats:
-    """Logits after a text, by way of the cache."""
-    random = np.random.default_rng(1)
-    *text, last = random.integers(0, config.vocab_size, CHECKED_TOKENS).tolist()
+class _Texts:
+    """Seeded random texts, each with another first token than the one before."""
+
+    def __init__(self, vocab_size: int) -> None:
+        self.random = np.random.default_rng(0)
+        self.vocab_size = vocab_size
+        self.first = itertools.cycle(range(vocab_size))
+
+    def __call__(self, length: int) -> list[int]:
+        rest = self.random.integers(0, self.vocab_size, length - 1).tolist()
+        return [next(self.first), *rest]
+
+
+def _after(engine: Engine, text: Sequence[int], last: int) -> Floats:
+    """Logits after a text and one token more, by way of the cache."""
     engine.prompt(text)
     return engine.token(last)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,7 +24,10 @@ class Engine(Protocol):
     name: str
 
     def prompt(self, tokens: Sequence[int]) -> Floats:
-        """Logits after `tokens`, from an empty cache; the cache holds them then."""
+        """Logits after `tokens`, as from an empty cache; the cache holds them then.
+
+        They begin with another token than the prompt before.
+        """
         ...
 
     def token(self, token: int) -> Floats:
@@ -42,9 +46,9 @@ class Gpt2gl:
         self.tokens: list[int] = []
 
     def prompt(self, tokens: Sequence[int]) -> Floats:
-        self.tokens = list(tokens)
         # A session reuses what its cache has in common with a text: here nothing may be.
-        self.session.logits([(tokens[0] + 1) % self.session.model.config.vocab_size])
+        assert self.tokens[:1] != list(tokens[:1])
+        self.tokens = list(tokens)
         return self.session.logits(self.tokens)
 
     def token(self, token: int) -> Floats:
@@ -61,6 +65,9 @@ class Transformers:
         self.threads = threads
         self.model = GPT2LMHeadModel.from_pretrained(folder).eval().to(device)
         self.cache: Any = None
+        # Renamed in transformers 5.
+        names = inspect.signature(self.model.forward).parameters
+        self.cache_name = "cache" if "cache" in names else "past_key_values"
 
     @torch.inference_mode()
     def prompt(self, tokens: Sequence[int]) -> Floats:
@@ -76,8 +83,9 @@ class Transformers:
     def _logits(self, tokens: Sequence[int]) -> Floats:
         torch.set_num_threads(self.threads)
         ids = torch.tensor([tokens], device=self.device)
-        out = self.model(ids, past_key_values=self.cache, use_cache=True, logits_to_keep=1)
-        self.cache = out.past_key_values
+        past = {self.cache_name: self.cache}
+        out = self.model(ids, **past, use_cache=True, logits_to_keep=1)
+        self.cache = out[1]
         return out.logits[0, -1].cpu().numpy()
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from rich.table import Table
 from gpt2gl import __version__
 from gpt2gl.bench import REPEATS, Plan, Result, Spread, bench, known_precisions, plan_for
 from gpt2gl.cli.loader import load_with_progress
-from gpt2gl.cli.options import PRECISION, ModelOption
+from gpt2gl.cli.options import PRECISION, ModelOption, TuneOption
 from gpt2gl.loading import find_checkpoint
 
 if TYPE_CHECKING:
@@ -47,13 +47,14 @@ def command(
     profile: Annotated[
         bool, typer.Option("--profile", help="Time each pass of a token at the longest context.")
     ] = False,
+    tune: TuneOption = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Measure speed and memory on this machine."""
     precisions = known_precisions(precision or [PRECISION])
     with find_checkpoint(model) as checkpoint:
         plan = plan_for(checkpoint.config, context or (), prefill or (), repeats, profile)
-    results = [_measured(model, each, plan) for each in precisions]
+    results = [_measured(model, each, tune, plan) for each in precisions]
     if as_json:
         typer.echo(json.dumps(report(model, plan, results)))
         return
@@ -66,10 +67,10 @@ def command(
     console.print(NOTES.format(repeats=repeats), markup=False)
 
 
-def _measured(model: str, precision: str, plan: Plan) -> Result:
+def _measured(model: str, precision: str, tune: bool, plan: Plan) -> Result:
     if sys.stderr.isatty():
         typer.echo(f"measuring {precision} ...", err=True)
-    return bench(lambda: load_with_progress(model, precision), precision, plan)
+    return bench(lambda: load_with_progress(model, precision, tune), precision, plan)
 
 
 def report(model: str, plan: Plan, results: Sequence[Result]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ def command() -> int:
     typer.echo(f"gpt2gl     {__version__}, Python {platform.python_version()}, {sys.platform}")
     context = headless()
     # These import OpenGL, whose platform the context has chosen.
+    from gpt2gl.calibration import described, stored
     from gpt2gl.gl.device import Device
     from gpt2gl.gl.layouts import PRECISIONS
     from gpt2gl.gl.probe import probe_float_targets
@@ -33,6 +34,9 @@ def command() -> int:
             f" draw buffers {limits.max_draw_buffers},"
             f" uniform block {limits.max_uniform_block} bytes"
         )
+        measured = stored(limits)
+        origin = "measured" if measured else "fixed; measured when a model is first loaded"
+        typer.echo(f"tuning     {described(measured or device.tuning)}  ({origin})")
         probe_float_targets(device)
         typer.echo("floats     drawn and read back bit for bit")
     names = {layout: precision for precision, layout in PRECISIONS.items()}

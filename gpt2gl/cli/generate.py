@@ -24,6 +24,7 @@ from gpt2gl.cli.options import (
     PRECISION,
     ModelOption,
     PrecisionOption,
+    TuneOption,
     argument_texts,
     number_option,
     parse_biases,
@@ -66,6 +67,7 @@ def command(
     ] = None,
     model: ModelOption = MODEL,
     precision: PrecisionOption = PRECISION,
+    tune: TuneOption = True,
     max_tokens: Annotated[int, number_option(GENERATION_OPTIONS["max_tokens"])] = 200,
     num: Annotated[int, typer.Option("--num", "-n", help=_NUM_HELP)] = 1,
     stop: Annotated[list[str] | None, typer.Option("--stop", help=_STOP_HELP)] = None,
@@ -94,10 +96,10 @@ def command(
     words = _Words(parse_biases(logit_bias), argument_texts(banned))
     if interactive:
         first = opening(prompt, file, as_json)
-        return converse(model, precision, partial(words.applied_to, options), first)
+        return converse(model, precision, tune, partial(words.applied_to, options), first)
     text = read_text(prompt, file)
     show = _Show(precision, text if echo and not as_json else "", quiet, as_json)
-    with load_with_progress(model, precision) as session:
+    with load_with_progress(model, precision, tune) as session:
         applied = words.applied_to(options, session)
         if num == 1:
             return _one(session, text, applied, show)

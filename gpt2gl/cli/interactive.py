@@ -39,7 +39,11 @@ def opening(prompt: str | None, file: Path | None, as_json: bool) -> str | None:
 
 
 def converse(
-    model: str, precision: str, options: Callable[[Session], Generation], message: str | None
+    model: str,
+    precision: str,
+    tune: bool,
+    options: Callable[[Session], Generation],
+    message: str | None,
 ) -> int:
     """Read messages and print answers until the input ends; `message` is the first, if any.
 
@@ -50,7 +54,7 @@ def converse(
         Gpt2glError: the model cannot be loaded or run, or the input is not UTF-8.
     """
     template = template_for(model)
-    with load_with_progress(model, precision) as session:
+    with load_with_progress(model, precision, tune) as session:
         dialogue = Dialogue(session, template, options(session))
         chat = Chat(dialogue, _notice, lambda events: _show(session, events))
         if sys.stdin.isatty():

@@ -42,11 +42,11 @@ def _rich_bar() -> Any:
     return progress
 
 
-def load_with_progress(model: str, precision: str) -> Session:
+def load_with_progress(model: str, precision: str, tune: bool = True) -> Session:
     """`gpt2gl.load`, with a bar when it takes over a second, and one while it downloads."""
     bar = _Bar()
     try:
         with DownloadView() as view:
-            return load(model, precision, progress=bar.update, on_download=view.show)
+            return load(model, precision, tune=tune, progress=bar.update, on_download=view.show)
     finally:
         bar.close()

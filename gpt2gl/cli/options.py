@@ -34,6 +34,14 @@ PrecisionOption = Annotated[
         help="How weights are stored: fp32, fp16, int8, int4, or fp32-plain, one number a texel.",
     ),
 ]
+TuneOption = Annotated[
+    bool,
+    typer.Option(
+        "--tune/--no-tune",
+        help="Draw in the way measured to suit this device (measured once, about a second), or in"
+        " the fixed way of its kind. Answers are the same.",
+    ),
+]
 MODEL, PRECISION = DEFAULT_MODEL, DEFAULT_PRECISION
 
 # What `generate` uses where nothing is said: text that stays sensible. `Sampling` itself has

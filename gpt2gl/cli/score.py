@@ -16,7 +16,7 @@ from rich.progress import track
 from rich.table import Table
 
 from gpt2gl.cli.loader import load_with_progress
-from gpt2gl.cli.options import MODEL, PRECISION, ModelOption, PrecisionOption
+from gpt2gl.cli.options import MODEL, PRECISION, ModelOption, PrecisionOption, TuneOption
 from gpt2gl.errors import OptionError
 from gpt2gl.scoring import Score, WindowScore, combine, score_windows, windows_of
 from gpt2gl.session import Session
@@ -35,6 +35,7 @@ def command(
     file: Annotated[str, typer.Argument(help="The text, in UTF-8; - reads standard input.")],
     model: ModelOption = MODEL,
     precision: PrecisionOption = PRECISION,
+    tune: TuneOption = True,
     window: Annotated[
         int | None, typer.Option(help="Tokens that the model reads at once; its context if none.")
     ] = None,
@@ -46,7 +47,7 @@ def command(
 ) -> None:
     """Print log-probabilities, perplexity and bits per byte of a text."""
     text = _read(file)
-    with load_with_progress(model, precision) as session:
+    with load_with_progress(model, precision, tune) as session:
         tokens = session.tokenizer.encode(text)
         n_positions = session.model.config.n_positions
         size = n_positions if window is None else window

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gpt2gl.cli.loader import load_with_progress
-from gpt2gl.cli.options import MODEL, PRECISION, ModelOption, PrecisionOption
+from gpt2gl.cli.options import MODEL, PRECISION, ModelOption, PrecisionOption, TuneOption
 from gpt2gl.errors import Gpt2glError, VerificationError
 from gpt2gl.loading import find_checkpoint
 from gpt2gl.session import Session
@@ -21,12 +21,13 @@ DEFAULT_PROMPT = "Once upon a time there was a king who had three daughters."
 def command(
     model: ModelOption = MODEL,
     precision: PrecisionOption = PRECISION,
+    tune: TuneOption = True,
     prompt: Annotated[str, typer.Option(help="The text to compare on.")] = DEFAULT_PROMPT,
     against: Annotated[str, typer.Option(help="numpy or transformers.")] = "numpy",
 ) -> None:
     """Compare embeddings, every sub-step of every layer and the logits with a reference."""
     checkpoint = find_checkpoint(model)
-    with load_with_progress(model, precision) as session:
+    with load_with_progress(model, precision, tune) as session:
         tokens = _tokens(session, prompt)
         rows = list(verify(session, reference(against, checkpoint, tokens), tokens))
     _print_table(rows, f"{model} {precision} against {against}, {len(tokens)} tokens")

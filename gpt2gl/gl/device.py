@@ -25,7 +25,7 @@ from gpt2gl.gl.framebuffers import Framebuffers
 from gpt2gl.gl.limits import Limits
 from gpt2gl.gl.pool import TexturePool
 from gpt2gl.gl.program import ProgramCache
-from gpt2gl.gl.tuning import default_tuning
+from gpt2gl.gl.tuning import Tuning, default_tuning
 
 # PyOpenGL's constants are objects that cost a conversion at every call.
 (
@@ -77,19 +77,20 @@ class Device:
 
     Args:
         context: where to draw; it is made current.
+        tuning: how to draw, by default what suits most devices of its kind.
         limit: largest values to plan for, by name of a `Limits` field, below the driver's own.
 
     Raises:
         DeviceError: the driver is too old.
     """
 
-    def __init__(self, context: Context, **limit: int) -> None:
+    def __init__(self, context: Context, *, tuning: Tuning | None = None, **limit: int) -> None:
         self.context = context
         context.make_current()
         own = gl_limits.query()
         lowered = {name: min(value, getattr(own, name)) for name, value in limit.items()}
         self.limits: Limits = replace(own, **lowered)
-        self.tuning = default_tuning(self.limits)
+        self.tuning = tuning or default_tuning(self.limits)
         self.fetches_per_draw = self.tuning.fetches_per_draw
         self.pool = TexturePool()
         self.framebuffers = Framebuffers()

@@ -56,15 +56,16 @@ class Layout:
             return 0
         return 1 if self.group < 0 else ceil_div(k, self.group)
 
-    def defines(self, k: int, splits: int = 1) -> dict[str, object]:
+    def defines(self, k: int, splits: int = 1, rows: int = 1) -> dict[str, object]:
         """What a shader needs to know of a matrix with K rows, summed in `splits` slices.
 
-        A slice is GROUPS spans of SPAN4 texels of K; a span lies within one scale group.
+        A slice is GROUPS spans of SPAN4 texels of K; a span lies within one scale group. With
+        several `rows` a fragment a turn of the loop has enough to do as it is.
         """
         group4 = self._group4(k)
         groups = max(1, self.groups(k))
         span4 = group4 if groups > 1 else group4 // splits
-        unroll = next(u for u in UNROLL if span4 % (u * self._block4) == 0)
+        unroll = next(u for u in UNROLL if span4 % (u * self._block4) == 0) if rows == 1 else 1
         return {
             "LAYOUT": self.name,
             "GROUP4": group4,

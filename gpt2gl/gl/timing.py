@@ -111,8 +111,7 @@ def _probe(
         yield device.prepare(_probe_call(x, out, pattern))
     finally:
         release(device, x, out)
-        device.framebuffers.forget({x.texture, out.texture})
-        device.pool.trim()
+        device.framebuffers.forget(set(device.pool.trim()))
 
 
 def _probe_call(x: Tensor, out: Tensor, pattern: tuple[str, int]) -> Call:

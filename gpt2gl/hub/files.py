@@ -47,7 +47,7 @@ def _weights(names: Collection[str], model_id: str) -> list[str]:
     shards = sorted(filter(_SHARD.fullmatch, names))
     if INDEX in names and shards:
         return [INDEX, *shards]
-    ggufs = [name for name in names if name.lower().endswith(".gguf")]
+    ggufs = [name for name in names if name.lower().endswith(".gguf") and "/" not in name]
     if len(ggufs) == 1:
         return ggufs
     raise DownloadError(f"{model_id} {_why_not(names, ggufs)}")

@@ -54,7 +54,10 @@ class GPT2:
         self.cache = allocate_cache(device, self.dims, config.n_layer, rows)
         self.planner = Planner(device, config, self.dims, weights, self.cache)
         self._logits = self._single_row(config.vocab_size)
-        self._scratch: dict[str, Scratch] = {}
+        # Inputs in uniform blocks mean one row group at a time: a block holds no more, and its
+        # rows cost a CPU no fetch at all.
+        self._chunk = rows if device.tuning.x_blocks else MAX_ROWS
+        self._scratch: dict[tuple[int, int], Scratch] = {}
         self._batch_logits: dict[int, Tensor] = {}
         self._plans: dict[str, list[Prepared]] = {}
 
@@ -105,8 +108,8 @@ class GPT2:
             return
         # A fragment writes a whole group of cache rows, so a chunk starts at a group's first.
         start -= start % self.device.limits.rows_per_fragment
-        for first in range(start, len(tokens), MAX_ROWS):
-            yield from self._prefill(tokens[first : first + MAX_ROWS], first)
+        for first in range(start, len(tokens), self._chunk):
+            yield from self._prefill(tokens[first : first + self._chunk], first)
         yield from self._run("prefill_head", Step(first, len(tokens) - first))
 
     def _decode(self, token: int, n_past: int) -> Iterator[None]:
@@ -138,8 +141,8 @@ class GPT2:
         """
         self.check_tokens(tokens)
         output = self.plan("row_logits")[-1].call.output
-        for first in range(0, len(tokens), MAX_ROWS):
-            chunk = tokens[first : first + MAX_ROWS]
+        for first in range(0, len(tokens), self._chunk):
+            chunk = tokens[first : first + self._chunk]
             for plan in ("prefill", "row_logits"):
                 step = Step(first, len(chunk))
                 self.device.set_step(step, chunk)
@@ -157,8 +160,8 @@ class GPT2:
         """
         self.check_tokens(tokens)
         reader = TraceReader(self, len(tokens))
-        for first in range(0, len(tokens), MAX_ROWS):
-            chunk = tokens[first : first + MAX_ROWS]
+        for first in range(0, len(tokens), self._chunk):
+            chunk = tokens[first : first + self._chunk]
             step = Step(first, len(chunk))
             self.device.set_step(step, chunk)
             for prepared in self.plan("trace"):
@@ -200,10 +203,10 @@ class GPT2:
         return self._plans[name]
 
     def _calls(self, name: str) -> list[Call]:
-        one = self._scratch_of("one", 1)
+        one = self._scratch_of(1, 1)
         if self.planner.normed_block is None:
             self.planner.normed_block = self.planner.block_for(one.normed)
-        many = self._scratch_of("many", self.device.limits.rows_per_fragment)
+        many = self._scratch_of(self.device.limits.rows_per_fragment, self._chunk)
         if name == "trace":
             return [*self.planner.plain(many), *self.planner.plain_head(many)]
         if name == "row_logits":
@@ -215,16 +218,15 @@ class GPT2:
         layers = getattr(self.planner, name) if LAYOUTS[self.layout].fold_ln else self.planner.plain
         return [*layers(s), *(self.planner.head(s.x[0], s, self._logits) if s is one else ())]
 
-    def _scratch_of(self, name: str, rows: int, max_rows: int = MAX_ROWS) -> Scratch:
-        if name not in self._scratch:
-            self._scratch[name] = Scratch(
-                self.device, self.dims, self.config.n_inner, rows, max_rows
-            )
-        return self._scratch[name]
+    def _scratch_of(self, rows: int, max_rows: int) -> Scratch:
+        key = (rows, max_rows)
+        if key not in self._scratch:
+            self._scratch[key] = Scratch(self.device, self.dims, self.config.n_inner, *key)
+        return self._scratch[key]
 
     def batch_scratch(self, rows: int) -> tuple[Scratch, Tensor]:
         """Activations of a batch of that many rows, and its logits; kept for the next batch."""
-        scratch = self._scratch_of(f"batch of {rows}", rows, rows)
+        scratch = self._scratch_of(rows, rows)
         if rows not in self._batch_logits:
             self._batch_logits[rows] = scratch.tensor(self.config.vocab_size)
         return scratch, self._batch_logits[rows]

@@ -25,7 +25,9 @@ def rows_for(model: GPT2, n: int) -> int:
         OptionError: more texts than the device's colour attachments, or the plain layout.
     """
     if not LAYOUTS[model.layout].fold_ln:
-        raise OptionError("--precision fp32-plain draws one text at a time: choose another for --num")
+        raise OptionError(
+            "--precision fp32-plain draws one text at a time: choose another for --num"
+        )
     most = model.device.limits.rows_per_fragment
     if not 1 <= n <= most:
         raise OptionError(f"a batch of {n} texts; this device takes 1 to {most} at once")

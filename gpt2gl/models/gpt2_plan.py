@@ -13,7 +13,7 @@ from typing import Any
 
 from gpt2gl.config import ModelConfig
 from gpt2gl.gl.call import Block, Call
-from gpt2gl.gl.device import MAX_ROWS, Device
+from gpt2gl.gl.device import Device
 from gpt2gl.gl.storage import allocate_rows, release
 from gpt2gl.gl.tensor import TILE, Tensor, ceil_div, single_row_shape
 from gpt2gl.kv_cache import KVCache
@@ -24,12 +24,10 @@ from gpt2gl.passes import CHUNK, Dims, Norm, Passes
 class Scratch:
     """The activations of one plan: [T, n] tensors that every layer reuses."""
 
-    def __init__(
-        self, device: Device, dims: Dims, n_inner: int, rows: int, max_rows: int = MAX_ROWS
-    ) -> None:
+    def __init__(self, device: Device, dims: Dims, n_inner: int, rows: int, max_rows: int) -> None:
         self.device = device
         self.dims = dims
-        self.max_rows = max_rows if rows > 1 else 1
+        self.max_rows = max_rows
         self.rows = rows
         self.tensors: list[Tensor] = []
         heads = 4 * dims.ep4
@@ -197,12 +195,12 @@ class Planner:
     def prefill(self, s: Scratch) -> list[Call]:
         """Many tokens of a text: embedding and all layers; the last residual ends in s.x[0]."""
         p = Passes(self.device, self.dims, s.rows)
-        return self._many(p, s, self.cache, dict.fromkeys(("x", "z", "mid")), tails=False)
+        return self._many(p, s, self.cache, self._group_blocks(s), tails=False)
 
     def batch(self, s: Scratch, tails: KVCache, logits: Tensor) -> list[Call]:
         """One token of each of several texts, up to the logits -> logits [T, vocab]."""
         p = Passes(self.device, self.dims, s.rows, batch=True)
-        blocks = self._batch_blocks(s)
+        blocks = self._group_blocks(s)
         stats = s.stats
         x, normed, head = blocks["x"], blocks["normed"], self.weights.head.matrix
         ln_f = self.weights.ln_f.tensors
@@ -213,10 +211,12 @@ class Planner:
             p.linear(s.normed, head, None, logits, x_block=normed),
         ]
 
-    def _batch_blocks(self, s: Scratch) -> dict[str, Block | None]:
-        """Uniform blocks for a batch's row group, made once: their bindings are in programs."""
+    def _group_blocks(self, s: Scratch) -> dict[str, Block | None]:
+        """Uniform blocks for a row group, made once: their bindings are part of programs."""
+        tensors = {"x": s.x[0], "z": s.z, "mid": s.mid, "normed": s.normed}
+        if s.max_rows > s.rows:
+            return dict.fromkeys(tensors)
         if s.rows not in self._blocks_of:
-            tensors = {"x": s.x[0], "z": s.z, "mid": s.mid, "normed": s.normed}
             self._blocks_of[s.rows] = {n: self.block_for(t, s.rows) for n, t in tensors.items()}
         return self._blocks_of[s.rows]
 

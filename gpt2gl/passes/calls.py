@@ -89,7 +89,7 @@ class Passes:
             "N4": ceil_div(w.n if columns is None else columns, 4),
             "FIRST_N4": first // 4,
             "FIRST_GROUP": "cache_group(OUT_GRID.z)" if cache else "0",
-            **w.layout.defines(w.k, splits),
+            **w.layout.defines(w.k, splits, self.rows),
             **{name.upper(): 1 for name in present if name != "x"},
             **self._normalised(norm),
             **_activation(activation),
