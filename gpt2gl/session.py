@@ -154,8 +154,8 @@ class Session:
             ContextLengthError, OptionError: too many tokens, none, or one that does not exist.
             Gpt2glError: as `generate`.
         """
-        user = self._begin(tokens)
         done = _common_prefix(self._cached, tokens)
+        user = self._begin(tokens, done)
         # While it is drawn, what the cache held beyond this is neither the old text nor the new.
         self._cached = list(tokens[:done])
         while True:
@@ -203,10 +203,10 @@ class Session:
         self._cached = []
         return self.model.trace(tokens)
 
-    def _begin(self, tokens: Sequence[int]) -> object:
+    def _begin(self, tokens: Sequence[int], known: int = 0) -> object:
         """Claim the cache; whoever had it before is told when they go on."""
         self._require_usable()
-        self.model.check_tokens(tokens)
+        self.model.check_tokens(tokens, known)
         self._user = object()
         return self._user
 
@@ -254,5 +254,7 @@ class Session:
 
 def _common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
     """How many tokens two texts have in common from the beginning."""
+    if a == b[: len(a)]:  # the usual case, a text that goes on, compared at C speed
+        return len(a)
     differing = (i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
     return next(differing, min(len(a), len(b)))

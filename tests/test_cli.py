@@ -116,7 +116,7 @@ def test_stop(generate, story):
 
 
 def test_a_long_prompt_is_trimmed_with_one_line(generate, monkeypatch):
-    monkeypatch.setattr("gpt2gl.session.CONTEXT_POLICIES", {"roll": lambda t, n, k: t[-9:]})
+    monkeypatch.setattr("gpt2gl.run.CONTEXT_POLICIES", {"roll": lambda t, n, k: t[-9:]})
     done = generate("word " * 1100, "--max-tokens", "1", "--context-policy", "roll", "--no-echo")
     notice, summary = done.err.splitlines()
     assert re.fullmatch(

@@ -157,7 +157,7 @@ def test_all_that_was_asked_for_is_length_even_if_the_context_is_full():
 
 def test_time(monkeypatch):
     clock = iter(range(1000))
-    monkeypatch.setattr("gpt2gl.session.time.perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr("gpt2gl.run.time.perf_counter", lambda: float(next(clock)))
     session = session_of([7] * 99)
     _, end = run(session, time_limit=20.0)
     assert end.reason == "time"

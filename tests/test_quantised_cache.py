@@ -6,10 +6,7 @@ import errno
 import os
 import shutil
 import stat
-import subprocess
-import sys
-import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +25,6 @@ from gpt2gl.weights.arrays import LazyTensor
 from tests.checkpoints import tiny_config, tiny_weights, write_checkpoint
 from tests.models import config as model_config
 from tests.models import encoded
-from tests.source_tree import ROOT
 
 CONFIG = tiny_config(vocab_size=50, n_embd=36, n_layer=1)  # heads of 12, one int4 group and a rest
 PADDED = tiny_config(vocab_size=50, n_embd=30, n_layer=1)  # heads of 10
@@ -352,63 +348,3 @@ def test_a_file_that_vanishes_between_two_loads(cache: Path, load: Load, model: 
     expected = load(model)
     only(cache).unlink()
     assert load(model) == expected
-
-
-# Memory -----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def pieces_of_64_kib(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(gpt2_weights, "PIECE_ELEMENTS", 1 << 14)
-    tracemalloc.start()
-    yield 1 << 16
-    tracemalloc.stop()
-
-
-@pytest.mark.parametrize("layout", ["rgba32f", *PACKED])
-def test_a_few_pieces_of_a_matrix_are_in_memory_at_a_time(
-    tmp_path: Path, device: Device, pieces_of_64_kib: int, layout: str
-) -> None:
-    """Of a model whose largest matrix has 40 pieces, read first from its own file."""
-    config = tiny_config(vocab_size=10_000, n_embd=64, n_head=4, n_layer=1)
-    folder = write_checkpoint(tmp_path / "model", config)
-    for _ in range(2):
-        with open_checkpoint(folder) as checkpoint:
-            tracemalloc.reset_peak()
-            before = tracemalloc.get_traced_memory()[0]
-            GPT2.load(device, checkpoint, layout)
-            peak = tracemalloc.get_traced_memory()[1] - before
-        assert peak < 12 * pieces_of_64_kib < 10_000 * 64 * 4 / 3
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8", "int4"])
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc for the peak")
-def test_memory_of_a_model_of_full_size(tmp_path: Path, precision: str) -> None:
-    """Loading 124 million float32 weights takes under 200 MB beside the weights' textures, which a
-    software rasteriser keeps in the same memory."""
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    GPT2LMHeadModel(GPT2Config()).save_pretrained(tmp_path / "model")
-    command = [sys.executable, "-c", PEAK_PROGRAM, str(tmp_path / "model"), precision]
-    for _ in range(2):
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        assert float(done.stdout) < 200
-
-
-PEAK_PROGRAM = """
-import sys
-import gpt2gl
-
-def megabytes(name):
-    (line,) = [each for each in open("/proc/self/status") if each.startswith(name)]
-    return int(line.split()[1]) / 1024
-
-gpt2gl.load("storyteller", "int8").close()
-before = megabytes("VmRSS")
-with gpt2gl.load(sys.argv[1], sys.argv[2]) as session:
-    used = session.model.device.pool.bytes_by_use
-    software = session.model.device.limits.is_software
-    textures = used["weights"] / 2**20 if software else 0
-    print(megabytes("VmHWM") - before - textures)
-"""

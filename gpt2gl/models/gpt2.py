@@ -56,7 +56,7 @@ class GPT2:
         self._logits = self._single_row(config.vocab_size)
         # Inputs in uniform blocks mean one row group at a time: a block holds no more, and its
         # rows cost a CPU no fetch at all.
-        self._chunk = rows if device.tuning.x_blocks else MAX_ROWS
+        self.chunk = rows if device.tuning.x_blocks else MAX_ROWS
         self._scratch: dict[tuple[int, int], Scratch] = {}
         self._batch_logits: dict[int, Tensor] = {}
         self._plans: dict[str, list[Prepared]] = {}
@@ -101,15 +101,15 @@ class GPT2:
             ContextLengthError: more tokens than positions.
             OptionError: no tokens, or an id outside the vocabulary.
         """
-        self.check_tokens(tokens)
+        self.check_tokens(tokens, n_valid)
         start = min(n_valid, len(tokens) - 1)
         if len(tokens) - start == 1:
             yield from self._decode(tokens[-1], start)
             return
         # A fragment writes a whole group of cache rows, so a chunk starts at a group's first.
         start -= start % self.device.limits.rows_per_fragment
-        for first in range(start, len(tokens), self._chunk):
-            yield from self._prefill(tokens[first : first + self._chunk], first)
+        for first in range(start, len(tokens), self.chunk):
+            yield from self._prefill(tokens[first : first + self.chunk], first)
         yield from self._run("prefill_head", Step(first, len(tokens) - first))
 
     def _decode(self, token: int, n_past: int) -> Iterator[None]:
@@ -141,8 +141,8 @@ class GPT2:
         """
         self.check_tokens(tokens)
         output = self.plan("row_logits")[-1].call.output
-        for first in range(0, len(tokens), self._chunk):
-            chunk = tokens[first : first + self._chunk]
+        for first in range(0, len(tokens), self.chunk):
+            chunk = tokens[first : first + self.chunk]
             for plan in ("prefill", "row_logits"):
                 step = Step(first, len(chunk))
                 self.device.set_step(step, chunk)
@@ -160,8 +160,8 @@ class GPT2:
         """
         self.check_tokens(tokens)
         reader = TraceReader(self, len(tokens))
-        for first in range(0, len(tokens), self._chunk):
-            chunk = tokens[first : first + self._chunk]
+        for first in range(0, len(tokens), self.chunk):
+            chunk = tokens[first : first + self.chunk]
             step = Step(first, len(chunk))
             self.device.set_step(step, chunk)
             for prepared in self.plan("trace"):
@@ -174,8 +174,8 @@ class GPT2:
             self.device.check()
         return reader.tensors
 
-    def check_tokens(self, tokens: Sequence[int]) -> None:
-        """Refuse what cannot be encoded.
+    def check_tokens(self, tokens: Sequence[int], known: int = 0) -> None:
+        """Refuse what cannot be encoded; the first `known` tokens have been checked before.
 
         Raises:
             ContextLengthError, OptionError: as `encode`.
@@ -187,12 +187,12 @@ class GPT2:
                 f"{len(tokens)} tokens exceed the model's context of {self.config.n_positions}:"
                 " shorten the prompt"
             )
-        outside = [t for t in tokens if not 0 <= t < self.config.vocab_size]
-        if outside:
-            raise OptionError(
-                f"token {outside[0]} is outside the vocabulary of {self.config.vocab_size}:"
-                " use this model's own tokenizer"
-            )
+        for token in tokens[known:]:
+            if not 0 <= token < self.config.vocab_size:
+                raise OptionError(
+                    f"token {token} is outside the vocabulary of {self.config.vocab_size}:"
+                    " use this model's own tokenizer"
+                )
 
     # Plans -------------------------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class GPT2:
         one = self._scratch_of(1, 1)
         if self.planner.normed_block is None:
             self.planner.normed_block = self.planner.block_for(one.normed)
-        many = self._scratch_of(self.device.limits.rows_per_fragment, self._chunk)
+        many = self._scratch_of(self.device.limits.rows_per_fragment, self.chunk)
         if name == "trace":
             return [*self.planner.plain(many), *self.planner.plain_head(many)]
         if name == "row_logits":

@@ -11,13 +11,15 @@ import pytest
 from OpenGL import GL
 
 from gpt2gl.errors import DeviceError
-from gpt2gl.gl.call import Step
+from gpt2gl.gl.call import Prepared, Step
 from gpt2gl.gl.context import Context
 from gpt2gl.gl.device import TEXTURE_UNITS, Device
 from gpt2gl.gl.framebuffers import Framebuffers
 from gpt2gl.gl.pool import TexturePool
 from gpt2gl.gl.program import ProgramCache
 from gpt2gl.gl.storage import allocate_rows, row_attachments
+from gpt2gl.gl.tensor import ceil_div
+from gpt2gl.gl.tuning import GPU
 from gpt2gl.kv_cache import KVCache, allocate_cache
 from gpt2gl.models.gpt2 import GPT2, dims_of
 from gpt2gl.passes import PASSES, Passes
@@ -25,7 +27,7 @@ from tests.conftest import NOTHING, MakeDevice, pending_errors
 from tests.engine import Floats, blank_rows, dims, drain, drawn, normal, put_rows
 from tests.models import checkpoint, config, encoded, some_tokens
 
-TOKENS = [5, 0, 30, 7, 7, 2, 11, 3, 19, 4, 8]
+TOKENS = [5, 0, 30, 7, 7, 2, 11, 3, 19, 4, 8] * 5
 
 
 @pytest.fixture(scope="module")
@@ -38,26 +40,41 @@ def both_plans(model: GPT2) -> tuple[Floats, Floats]:
     return encoded(model, TOKENS[:-1]), encoded(model, TOKENS, len(TOKENS) - 1)
 
 
+def drawn_plans(model: GPT2) -> list[Prepared]:
+    """Everything that `both_plans` draws: the prompt goes in chunks."""
+    chunks = ceil_div(len(TOKENS) - 1, model.chunk)
+    return [*model.plan("prefill") * chunks, *model.plan("prefill_head"), *model.plan("decode")]
+
+
 # Bands -----------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def tall(make_module_device: MakeDevice) -> GPT2:
+    """A model that draws many lines at once, as a GPU does, so that there is something to cut."""
+    device = make_module_device()
+    device.tuning = GPU
+    return GPT2.load(device, checkpoint(config()))
+
+
 @pytest.mark.parametrize("fetches", [1, 64, 200, 10**9])
-def test_bands_change_nothing(model: GPT2, monkeypatch: pytest.MonkeyPatch, fetches: int) -> None:
+def test_bands_change_nothing(tall: GPT2, monkeypatch: pytest.MonkeyPatch, fetches: int) -> None:
+    model = tall
     wanted = both_plans(model)
     draws = model.device.draws
     monkeypatch.setattr(model.device, "fetches_per_draw", fetches)
     found = both_plans(model)
     assert np.array_equal(found, wanted)
-    plans = ("prefill", "prefill_head", "decode")
-    usual = sum(len(prepared.slices) for plan in plans for prepared in model.plan(plan))
+    usual = sum(len(prepared.slices) for prepared in drawn_plans(model))
     assert (model.device.draws - draws > usual) == (fetches < 10**9)
 
 
-def test_a_small_budget_yields_at_every_draw(model: GPT2, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model.device, "fetches_per_draw", 64)
+def test_a_small_budget_yields_at_every_draw(tall: GPT2, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tall
+    monkeypatch.setattr(model.device, "fetches_per_draw", 1)
     step = Step(0, len(TOKENS))
     plans = [*model.plan("prefill"), *model.plan("prefill_head")]
-    bands = sum(len(prepared.bands(step, 64).bands) for prepared in plans)
+    bands = sum(len(prepared.bands(step, 1).bands) for prepared in plans)
     assert drain(model.encode(TOKENS, 0)) == bands
 
 
