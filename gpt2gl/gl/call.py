@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gpt2gl.gl.framebuffers import Attachments
@@ -100,6 +100,22 @@ class Bands(NamedTuple):
     bands: tuple[Band, ...]
 
 
+GLCalls = tuple[tuple[Callable[..., None], tuple[int | None, ...]], ...]
+
+
+class Script(NamedTuple):
+    """The GL calls of a pass for one step, in the order in which they are made."""
+
+    of: Bands
+    gl: object  # whose entry points they are
+    fetches: int
+    draws: int
+    bind: GLCalls
+    bands: tuple[tuple[int, GLCalls], ...]  # (fetches, calls)
+    after: GLCalls
+    whole: GLCalls  # all of the above
+
+
 @dataclass
 class Prepared:
     """A call whose program, framebuffers and texture bindings exist.
@@ -114,19 +130,25 @@ class Prepared:
     textures: tuple[tuple[int, int], ...]  # (GL texture unit, texture)
     changes: tuple[tuple[int, int], ...]  # those that the pass before leaves otherwise
     slices: tuple[tuple[int, int], ...]
-    fixed: Bands | None = None
+    script: Script | None = None
+    binds: dict[int, GLCalls] = field(default_factory=dict)  # by variant
+    _bands: Bands | None = None
+    _cut_from: tuple[Region, int, int] | None = None
+
+    def __post_init__(self) -> None:
+        # Whether every step draws the same.
+        self.is_fixed = not callable(self.call.region) and not callable(self.call.fetches)
 
     def bands(self, step: Step, budget: int) -> Bands:
-        """The draws of this step; worked out once where they never change."""
-        if self.fixed is not None and self.fixed.budget == budget:
-            return self.fixed
+        """The draws of this step; the same object as the last time where nothing has changed."""
         call = self.call
         region = call.region(step) if callable(call.region) else call.region
         fetches = call.fetches(step) if callable(call.fetches) else call.fetches
-        bands = Bands(budget, region.variant, _cut(region, fetches, budget))
-        if not callable(call.region) and not callable(call.fetches):
-            self.fixed = bands
-        return bands
+        wanted = (region, fetches, budget)
+        if self._bands is None or wanted != self._cut_from:
+            self._cut_from = wanted
+            self._bands = Bands(budget, region.variant, _cut(region, fetches, budget))
+        return self._bands
 
 
 def _cut(region: Region, fetches: int, budget: int) -> tuple[Band, ...]:
@@ -135,6 +157,8 @@ def _cut(region: Region, fetches: int, budget: int) -> tuple[Band, ...]:
     line = max(1, region.width * fetches)
     # Rasterisers shade blocks of 4 x 4; a band that cuts them wastes what it cuts.
     lines = max(4, budget // line // 4 * 4)
+    if region.height <= lines:
+        return (Band(*region[:4], line * region.height),)
     end = region.y + region.height
     return tuple(
         Band(region.x, y, region.width, min(lines, end - y), line * min(lines, end - y))

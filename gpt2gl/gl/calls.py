@@ -13,18 +13,20 @@ from typing import Any
 from OpenGL import platform
 
 _int, _uint, _pointer = ctypes.c_int, ctypes.c_uint, ctypes.c_void_p
+# Where all arguments are plain ints none is declared: ctypes passes those fastest.
+_INTS: tuple[Any, ...] = ()
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
-    "glEnable": (_uint,),
-    "glDisable": (_uint,),
-    "glUseProgram": (_uint,),
-    "glBindFramebuffer": (_uint, _uint),
-    "glActiveTexture": (_uint,),
-    "glBindTexture": (_uint, _uint),
-    "glViewport": (_int, _int, _int, _int),
-    "glDrawArrays": (_uint, _int, _int),
-    "glBindBuffer": (_uint, _uint),
+    "glEnable": _INTS,
+    "glDisable": _INTS,
+    "glUseProgram": _INTS,
+    "glBindFramebuffer": _INTS,
+    "glActiveTexture": _INTS,
+    "glBindTexture": _INTS,
+    "glViewport": _INTS,
+    "glDrawArrays": _INTS,
+    "glBindBuffer": _INTS,
     "glBufferSubData": (_uint, ctypes.c_ssize_t, ctypes.c_ssize_t, _pointer),
-    "glReadBuffer": (_uint,),
+    "glReadBuffer": _INTS,
     "glReadPixels": (_int, _int, _int, _int, _uint, _uint, _pointer),
 }
 

@@ -18,7 +18,7 @@ from OpenGL import GL
 
 from gpt2gl.errors import DeviceError
 from gpt2gl.gl import limits as gl_limits
-from gpt2gl.gl.call import Band, Block, Call, Prepared, Step
+from gpt2gl.gl.call import Band, Bands, Block, Call, GLCalls, Prepared, Script, Step
 from gpt2gl.gl.calls import Calls
 from gpt2gl.gl.context import Context
 from gpt2gl.gl.framebuffers import Framebuffers
@@ -220,34 +220,36 @@ class Device:
         Whoever holds the iterator may use the context in between, if `end` and `begin` are called
         around that. Nothing is allocated, compiled or asked of GL here.
         """
-        gl = self._gl
         budget = self.fetches_per_draw
         work = 0
         epoch = -1
         for index, prepared in enumerate(plan):
-            _, variant, bands = prepared.bands(step, budget)
+            script = prepared.script
+            if (
+                script is None
+                or script.gl is not self._gl
+                or script.of.budget != budget
+                or not prepared.is_fixed
+            ):
+                script = self._script(prepared, prepared.bands(step, budget))
+            self.draws += script.draws
+            if epoch == self._epoch and work + script.fetches <= budget:
+                for function, arguments in script.whole:
+                    function(*arguments)
+                work += script.fetches
+                continue
             if epoch == self._epoch:
-                self._bind(prepared, variant, prepared.changes)
-            for x, y, width, height, fetches in bands:
+                _make(script.bind)
+            for fetches, calls in script.bands:
                 if work and work + fetches > budget:
                     work = 0
                     yield
                 if epoch != self._epoch:
-                    for earlier in plan[:index]:
-                        self._bind(earlier, 0, earlier.textures)
-                    self._bind(prepared, variant, prepared.textures)
+                    self._bind_again(plan[: index + 1], script.of.variant)
                     epoch = self._epoch
-                gl.glViewport(x, y, width, height)
-                for first, count in prepared.slices:
-                    if first:
-                        gl.glEnable(BLEND)
-                    gl.glDrawArrays(TRIANGLES, first, count)
-                    if first:
-                        gl.glDisable(BLEND)
+                _make(calls)
                 work += fetches
-            self.draws += len(bands) * len(prepared.slices)
-            if prepared.call.capture is not None:
-                self._capture(prepared.call.capture, bands)
+            _make(script.after)
         yield
 
     def run(self, call: Call, step: Step) -> None:
@@ -255,28 +257,65 @@ class Device:
         for _ in self.draw((self.prepare(call),), step):
             pass
 
-    def _bind(
-        self, prepared: Prepared, variant: int, textures: tuple[tuple[int, int], ...]
-    ) -> None:
-        gl = self._gl
-        gl.glUseProgram(prepared.program)
-        gl.glBindFramebuffer(FRAMEBUFFER, prepared.framebuffers[variant])
-        for unit, texture in textures:
-            gl.glActiveTexture(unit)
-            gl.glBindTexture(TEXTURE_2D_ARRAY, texture)
+    def _bind_again(self, plan: Sequence[Prepared], variant: int) -> None:
+        """What the passes of a plan leave bound, after somebody else has used the context."""
+        for prepared in plan:
+            _make(self._bind_calls(prepared, 0, prepared.textures))
+        _make(((self._gl.glBindFramebuffer, (FRAMEBUFFER, plan[-1].framebuffers[variant])),))
 
-    def _capture(self, block: Block, bands: Sequence[Band]) -> None:
+    def _script(self, prepared: Prepared, of: Bands) -> Script:
+        """The GL calls of a pass; the last ones where they are the same again."""
+        script = prepared.script
+        if script is not None and script.gl is not self._gl:
+            prepared.binds.clear()
+        elif script is not None and script.of is of:
+            return script
+        bind = prepared.binds.get(of.variant)
+        if bind is None:
+            bind = self._bind_calls(prepared, of.variant, prepared.changes)
+            prepared.binds[of.variant] = bind
+        drawn = tuple([(band.fetches, self._band_calls(prepared, band)) for band in of.bands])
+        block = prepared.call.capture
+        after = () if block is None else self._capture_calls(block, of.bands)
+        whole = (*bind, *[call for _, calls in drawn for call in calls], *after)
+        fetches = sum([band.fetches for band in of.bands])
+        draws = len(of.bands) * len(prepared.slices)
+        prepared.script = Script(of, self._gl, fetches, draws, bind, drawn, after, whole)
+        return prepared.script
+
+    def _bind_calls(
+        self, prepared: Prepared, variant: int, textures: tuple[tuple[int, int], ...]
+    ) -> GLCalls:
+        gl = self._gl
+        calls: list[Any] = [
+            (gl.glUseProgram, (prepared.program,)),
+            (gl.glBindFramebuffer, (FRAMEBUFFER, prepared.framebuffers[variant])),
+        ]
+        for unit, texture in textures:
+            calls.append((gl.glActiveTexture, (unit,)))
+            calls.append((gl.glBindTexture, (TEXTURE_2D_ARRAY, texture)))
+        return tuple(calls)
+
+    def _band_calls(self, prepared: Prepared, band: Band) -> GLCalls:
+        gl = self._gl
+        calls: list[Any] = [(gl.glViewport, band[:4])]
+        for first, count in prepared.slices:
+            draw = (gl.glDrawArrays, (TRIANGLES, first, count))
+            blended = ((gl.glEnable, (BLEND,)), draw, (gl.glDisable, (BLEND,)))
+            calls += blended if first else (draw,)
+        return tuple(calls)
+
+    def _capture_calls(self, block: Block, bands: Sequence[Band]) -> GLCalls:
         """Copy what was just drawn into a uniform block, on the device."""
         gl = self._gl
-        x, y, width, _, _ = bands[0]
-        height = sum(band.height for band in bands)
-        gl.glBindBuffer(PIXEL_PACK_BUFFER, block.buffer)
+        area = (*bands[0][:3], sum(band.height for band in bands))
+        calls: list[Any] = [(gl.glBindBuffer, (PIXEL_PACK_BUFFER, block.buffer))]
         for row in range(block.rows):
             if block.rows > 1:
-                gl.glReadBuffer(COLOR_ATTACHMENT0 + row)
+                calls.append((gl.glReadBuffer, (COLOR_ATTACHMENT0 + row,)))
             offset = row * (block.nbytes // block.rows)
-            gl.glReadPixels(x, y, width, height, RGBA, FLOAT, offset)
-        gl.glBindBuffer(PIXEL_PACK_BUFFER, 0)
+            calls.append((gl.glReadPixels, (*area, RGBA, FLOAT, offset)))
+        return (*calls, (gl.glBindBuffer, (PIXEL_PACK_BUFFER, 0)))
 
     # Buffers -----------------------------------------------------------------------------------
 
@@ -353,3 +392,8 @@ class Device:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _make(calls: GLCalls) -> None:
+    for function, arguments in calls:
+        function(*arguments)
