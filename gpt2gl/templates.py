@@ -7,6 +7,7 @@ transcript.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any, ClassVar, Protocol
 
 from gpt2gl.config import shown
 from gpt2gl.errors import ConfigError, TokenizerError
+from gpt2gl.hub import library
 from gpt2gl.resources import embedded_models
 from gpt2gl.small_files import read_object, shown_path
 
@@ -135,16 +137,21 @@ KNOWN_MODELS: Mapping[str, Template] = {"dialogpt": EosSeparated()}
 
 
 def template_for(name_or_path: str) -> Template:
-    """The template of a model as `gpt2gl.load` names it.
+    """The template of a model as `gpt2gl.load` names it: embedded, on the disk or in the cache.
 
     Raises:
         ConfigError: its dialogue.json or config.json is damaged; names the file and the field.
     """
     path = embedded_models().get(name_or_path) or Path(name_or_path)
-    folder = path if path.is_dir() else path.parent
+    if os.path.exists(path):
+        return _template_at(path)
+    cached = library.find(name_or_path)
     # A bare name has the current folder as its parent, whose files say nothing about it.
-    if not path.exists():
-        return _known(_names(path)) or DEFAULT
+    return _template_at(cached.path) if cached is not None else _known(_names(path)) or DEFAULT
+
+
+def _template_at(path: Path) -> Template:
+    folder = path if path.is_dir() else path.parent
     return template_of(folder, _config(folder / "config.json"), path)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,17 @@ from gpt2gl.loading import find_checkpoint
 from gpt2gl.models.gpt2 import GPT2
 from gpt2gl_reference import gpt2_numpy
 from tests.checkpoints import Arrays, tiny_config, tiny_weights
+from tests.engine import assert_close, nmse
 from tests.gguf_files import write_gguf
 from tests.models import STD, check_logits, encoded
 
 # The same for all that can be, so that they share compiled programs. The width is odd for an
 # engine that works in fours of fours, and a head of 15 is no whole number of texels.
 SIZES = {"vocab_size": 31, "n_positions": 16, "n_embd": 60, "n_layer": 2, "n_head": 4}
+# Wide enough for inputs of the activation at which gelu and gelu_new differ.
+WIDE_STD = 0.3
+# Closer than the table asks: gelu and gelu_new are nearer to each other than it can tell.
+LIMIT = 1e-11
 TOKENS = [3, 1, 4, 1, 5, 9, 2, 6, 30, 0]
 
 
@@ -56,18 +61,13 @@ FORMS = {
 }
 
 
-@pytest.fixture(scope="module")
-def device(module_device: Device) -> Iterator[Device]:
-    return module_device
-
-
 def save(folder: Path, form: Form) -> Path:
     """A random model, none of whose biases is zero and none of whose gains is one."""
     torch.manual_seed(0)
     config = transformers.GPT2Config(**SIZES, **form.config, bos_token_id=None, eos_token_id=None)
     model = getattr(transformers, form.kind)(config)
     for parameter in model.parameters():
-        torch.nn.init.normal_(parameter, std=STD)
+        torch.nn.init.normal_(parameter, std=WIDE_STD)
     model.to(form.dtype).save_pretrained(folder, **form.save)
     return folder
 
@@ -81,25 +81,27 @@ def in_transformers(folder: Path) -> Any:
 
 def on_device(device: Device, path: Path) -> Any:
     """Logits [V] after a prefill of `TOKENS`."""
-    with find_checkpoint(str(path)) as checkpoint, GPT2.load(device, checkpoint) as model:
-        return encoded(model, TOKENS)
+    with find_checkpoint(str(path)) as checkpoint:
+        return encoded(GPT2.load(device, checkpoint), TOKENS)
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_saved_by_transformers(device: Device, tmp_path: Path, form: Form) -> None:
     folder = save(tmp_path, form)
     assert len(list(folder.glob("*.safetensors"))) > 1 or not form.save
-    check_logits("rgba32f", on_device(device, folder), in_transformers(folder))
+    found, expected = on_device(device, folder), in_transformers(folder)
+    check_logits("rgba32f", found, expected)
+    assert_close(found, expected, LIMIT)
 
 
 def test_the_forms_differ(tmp_path: Path) -> None:
     """Each switch of a configuration has its own logits, so that none is passed by ignoring it."""
-    found = [
-        in_transformers(save(tmp_path / name, form)) for name, form in FORMS.items() if form.config
-    ]
-    found.append(in_transformers(save(tmp_path / "single", FORMS["single"])))
-    apart = [np.abs(a - b).max() for i, a in enumerate(found) for b in found[:i]]
-    assert min(apart) > 1e-2
+    # Upcasting changes the order of computation only.
+    same = ("upcast", "untied bf16")
+    names = [name for name, form in FORMS.items() if form.config and name not in same]
+    found = [in_transformers(save(tmp_path / name, FORMS[name])) for name in ["single", *names]]
+    apart = [nmse(a, b) for i, a in enumerate(found) for b in found[:i]]
+    assert min(apart) > 100 * LIMIT
 
 
 # GGUF ---------------------------------------------------------------------------------------------

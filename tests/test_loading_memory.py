@@ -81,3 +81,29 @@ with gpt2gl.load(sys.argv[1], sys.argv[2]) as session:
     textures = used["weights"] / 2**20 if software else 0
     print(megabytes("VmHWM") - before - textures)
 """
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc for the peak")
+def test_the_largest_gpt2_in_4_bits() -> None:
+    """GPT-2 XL loads and decodes within twice the bytes of its float32 weights, even where a
+    software rasteriser keeps textures and cache in the same memory."""
+    command = [sys.executable, "-c", XL_PROGRAM]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    finite, peak = done.stdout.split()
+    assert finite == "True"
+    assert int(peak) < 2 * 4 * XL_PARAMETERS
+
+
+XL_PARAMETERS = 1_557_611_200
+XL_PROGRAM = """
+import numpy as np
+import gpt2gl
+
+with gpt2gl.load("random:gpt2-xl", "int4") as session:
+    first = session.logits([464])
+    second = session.logits([464, int(first.argmax())])
+    print(bool(np.isfinite([first, second]).all()))
+(line,) = [each for each in open("/proc/self/status") if each.startswith("VmHWM")]
+print(int(line.split()[1]) * 1024)
+"""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpt2gl.errors import ConfigError, TokenizerError
+from gpt2gl.hub.importing import import_model
 from gpt2gl.resources import embedded_models
 from gpt2gl.templates import (
     ASSISTANT,
@@ -22,6 +23,7 @@ from gpt2gl.templates import (
     template_of,
 )
 from gpt2gl.tokenizer import Tokenizer
+from tests.checkpoints import write_checkpoint
 
 EOS = "<|endoftext|>"
 GPT2_EOS = 50256
@@ -115,6 +117,15 @@ def test_by_the_name_of_a_hugging_face_cache(tmp_path: Path) -> None:
     folder = tmp_path / "models--microsoft--DialoGPT-medium" / "snapshots" / "0123"
     folder.mkdir(parents=True)
     assert template_for(str(folder)) == EosSeparated()
+
+
+def test_a_model_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPT2GL_CACHE_DIR", str(tmp_path / "cache"))
+    folder = write_checkpoint(tmp_path / "model")
+    (folder / FILE_NAME).write_text('{"template": "none"}')
+    assert template_for("mine") == Transcript()
+    list(import_model(folder, "mine"))
+    assert template_for("mine") == Completion()
 
 
 def test_by_what_the_model_was_tuned_from(tmp_path: Path) -> None:

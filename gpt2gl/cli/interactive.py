@@ -53,9 +53,9 @@ def converse(
     Raises:
         Gpt2glError: the model cannot be loaded or run, or the input is not UTF-8.
     """
-    template = template_for(model)
     with load_with_progress(model, precision, tune) as session:
-        dialogue = Dialogue(session, template, options(session))
+        # Only now is a model of the hub here, with the file that names its template.
+        dialogue = Dialogue(session, template_for(model), options(session))
         chat = Chat(dialogue, _notice, lambda events: _show(session, events))
         if sys.stdin.isatty():
             _notice(f"{session.name}: /help lists the commands, Ctrl-D ends")

@@ -22,8 +22,9 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         "-m",
-        help="An embedded model's name, a folder in Hugging Face layout, a .safetensors or .gguf"
-        " file, or random:gpt2 for random weights of that shape.",
+        help="An embedded model's name, a model of the hub such as gpt2 or owner/name (fetched"
+        " once), a folder in Hugging Face layout, a .safetensors or .gguf file, or random:gpt2"
+        " for random weights of that shape.",
     ),
 ]
 PrecisionOption = Annotated[

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from gpt2gl.cli.downloads import DownloadView
 from gpt2gl.cli.loader import load_with_progress
 from gpt2gl.cli.options import MODEL, PRECISION, ModelOption, PrecisionOption, TuneOption
 from gpt2gl.errors import Gpt2glError, VerificationError
@@ -26,7 +27,8 @@ def command(
     against: Annotated[str, typer.Option(help="numpy or transformers.")] = "numpy",
 ) -> None:
     """Compare embeddings, every sub-step of every layer and the logits with a reference."""
-    checkpoint = find_checkpoint(model)
+    with DownloadView() as view:
+        checkpoint = find_checkpoint(model, view.show)
     with load_with_progress(model, precision, tune) as session:
         tokens = _tokens(session, prompt)
         rows = list(verify(session, reference(against, checkpoint, tokens), tokens))
@@ -45,7 +47,8 @@ def _tokens(session: Session, prompt: str) -> list[int]:
     try:
         return session.prompt_tokens(prompt)
     except Gpt2glError:
-        return [7 * i % session.model.config.vocab_size for i in range(12)]
+        config = session.model.config
+        return [7 * i % config.vocab_size for i in range(min(12, config.n_positions))]
 
 
 def _print_table(rows: list[Row], title: str) -> None:
