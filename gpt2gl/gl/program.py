@@ -92,15 +92,6 @@ def _read(name: str, included_from: tuple[str, int]) -> str:
     return path.read_text(encoding="utf-8")
 
 
-@dataclass(frozen=True)
-class Stage:
-    """One shader of a program: GL's type, the file, the defines."""
-
-    type: int
-    file: str
-    defines: Mapping[str, object]
-
-
 class ProgramCache:
     """Compiled programs by the hash of their final sources.
 
