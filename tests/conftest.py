@@ -21,6 +21,15 @@ NOTHING = {"textures": 0, "framebuffers": 0, "programs": 0, "buffers": 0}
 MakeDevice = Callable[..., Device]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def folders_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests leave the user's cache and settings alone, those in subprocesses too."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("GPT2GL_CACHE_DIR", "GPT2GL_CONFIG_DIR"):
+            patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
+        yield
+
+
 @pytest.fixture(scope="session")
 def context() -> Context:
     """The headless context. Without a driver these tests fail: nothing else tests the engine."""
