@@ -204,8 +204,6 @@ class GPT2:
 
     def _calls(self, name: str) -> list[Call]:
         one = self._scratch_of(1, 1)
-        if self.planner.normed_block is None:
-            self.planner.normed_block = self.planner.block_for(one.normed)
         many = self._scratch_of(self.device.limits.rows_per_fragment, self.chunk)
         if name == "trace":
             return [*self.planner.plain(many), *self.planner.plain_head(many)]

@@ -1,6 +1,6 @@
 """GPT-2's forward pass as lists of calls, recorded once and replayed for every token.
 
-Three plans over the same weights. *Decode* takes one row and has as few draws as possible: seven
+Three plans over the same weights. *Decode* takes one row and has as few draws as possible: eight
 a layer, LayerNorm, bias, activation and residual fused into the products. *Prefill* takes many
 rows at once. *Plain* has a pass for every named tensor of the model and is what traces and
 comparisons run. Radford et al. 2019; the reference is `transformers.models.gpt2`.
@@ -14,7 +14,7 @@ from typing import Any
 from gpt2gl.config import ModelConfig
 from gpt2gl.gl.call import Block, Call
 from gpt2gl.gl.device import Device
-from gpt2gl.gl.storage import allocate_rows, release
+from gpt2gl.gl.storage import allocate_rows
 from gpt2gl.gl.tensor import TILE, Tensor, ceil_div, single_row_shape
 from gpt2gl.kv_cache import KVCache
 from gpt2gl.models.gpt2_weights import GPT2Weights, LayerWeights
@@ -29,7 +29,6 @@ class Scratch:
         self.dims = dims
         self.max_rows = max_rows
         self.rows = rows
-        self.tensors: list[Tensor] = []
         heads = 4 * dims.ep4
         self.x = (self.tensor(dims.n_embd), self.tensor(dims.n_embd))
         self.q = self.tensor(heads)
@@ -55,29 +54,17 @@ class Scratch:
         keys = ceil_div(self.dims.n_positions, self.rows) * self.rows
         # Heads are few lines and keys few columns at first: across a tile border for two threads.
         left = TILE - 16 if self.max_rows == self.rows else 0
-        return self._keep(
-            allocate_rows(
-                self.device, rows, columns or keys, "scratch", layers=self.rows, left=left
-            )
+        return allocate_rows(
+            self.device, rows, columns or keys, "scratch", layers=self.rows, left=left
         )
 
     def _allocate(self, rows: int, columns: int) -> Tensor:
         # A single row group is drawn like a single row.
         single = self.max_rows == self.rows
         width, left = single_row_shape(columns) if single else (None, 0)
-        return self._keep(
-            allocate_rows(
-                self.device, rows, columns, "scratch", layers=self.rows, width=width, left=left
-            )
+        return allocate_rows(
+            self.device, rows, columns, "scratch", layers=self.rows, width=width, left=left
         )
-
-    def _keep(self, tensor: Tensor) -> Tensor:
-        self.tensors.append(tensor)
-        return tensor
-
-    def close(self) -> None:
-        release(self.device, *self.tensors)
-        self.tensors.clear()
 
 
 class Planner:
@@ -91,7 +78,6 @@ class Planner:
         self.dims = dims
         self.weights = weights
         self.cache = cache
-        self.normed_block: Block | None = None
         self._blocks_of: dict[int, dict[str, Block | None]] = {}
 
     def scale(self, layer: int) -> float:
@@ -104,9 +90,7 @@ class Planner:
     def decode(self, s: Scratch) -> list[Call]:
         """One token: embedding and all layers; the last residual ends in s.x[0]."""
         p = Passes(self.device, self.dims, 1)
-        blocks = {
-            name: self.block_for(t) for name, t in (("x", s.x[0]), ("z", s.z), ("mid", s.mid))
-        }
+        blocks = self._group_blocks(s)
         parts, stats = s.parts(), s.parts()
         calls = [p.embed(self.weights.wte, self.weights.wpe, s.x[0], capture=blocks["x"])]
         for i, (layer, kv) in enumerate(zip(self.weights.layers, self.cache.layers, strict=True)):
@@ -217,7 +201,7 @@ class Planner:
         if s.max_rows > s.rows:
             return dict.fromkeys(tensors)
         if s.rows not in self._blocks_of:
-            self._blocks_of[s.rows] = {n: self.block_for(t, s.rows) for n, t in tensors.items()}
+            self._blocks_of[s.rows] = {n: self._block_for(t, s.rows) for n, t in tensors.items()}
         return self._blocks_of[s.rows]
 
     def _many(
@@ -338,10 +322,11 @@ class Planner:
         """ln_f of the last row of x, then the vocabulary projection -> logits [1, vocab]."""
         p = Passes(self.device, self.dims, 1)
         norm, stats = self._single_norm(p, x, s.norm_parts, row="step_counts.z")
+        normed_block = self._group_blocks(s)["normed"]
         return [
             *stats,
-            p.layernorm(x, s.normed, norm, self.weights.ln_f.tensors, capture=self.normed_block),
-            p.linear(s.normed, self.weights.head.matrix, None, logits, x_block=self.normed_block),
+            p.layernorm(x, s.normed, norm, self.weights.ln_f.tensors, capture=normed_block),
+            p.linear(s.normed, self.weights.head.matrix, None, logits, x_block=normed_block),
         ]
 
     def _single_norm(
@@ -356,7 +341,7 @@ class Planner:
             return Norm(row=row), []
         return Norm(parts=parts, row=row), [p.part_stats(x, parts, row)]
 
-    def block_for(self, tensor: Tensor, rows: int = 1) -> Block | None:
+    def _block_for(self, tensor: Tensor, rows: int) -> Block | None:
         """A uniform block for the row group of a tensor, if the driver's are large enough."""
         nbytes = rows * tensor.rows.width * tensor.rows.fold * 16
         if nbytes > self.device.limits.max_uniform_block or not self.device.tuning.x_blocks:
