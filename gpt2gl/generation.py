@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpt2gl.errors import ContextLengthError, OptionError
-from gpt2gl.sampling import SAMPLING_OPTIONS, Number, Sampling
+from gpt2gl.sampling import SAMPLING_OPTIONS, Alternative, Number, Sampling
 
 STOP, LENGTH, CANCELLED, CONTEXT, TIME = "stop", "length", "cancelled", "context", "time"
 
@@ -61,6 +61,7 @@ class Generation:
         context_policy: what to do when the text reaches the model's context, a name of
             `CONTEXT_POLICIES`.
         keep: tokens that `keep-head` keeps from the beginning, at most half of the context.
+        alternatives: how many of the model's most likely tokens each `Token` tells.
 
     Raises:
         OptionError: a value outside its range.
@@ -72,12 +73,15 @@ class Generation:
     time_limit: float | None = None
     context_policy: str = "stop"
     keep: int = 64
+    alternatives: int = 0
 
     def __post_init__(self) -> None:
         TOP_P.check(self.sampling.top_p)
         for name, option in GENERATION_OPTIONS.items():
             object.__setattr__(self, name, option.check(getattr(self, name)))
         object.__setattr__(self, "stop", _texts("--stop", self.stop))
+        if self.alternatives < 0:
+            raise _refusal("alternatives", self.alternatives, "a whole number of 0 or more")
         if self.context_policy not in CONTEXT_POLICIES:
             raise _refusal("--context-policy", self.context_policy, " | ".join(CONTEXT_POLICIES))
 
@@ -159,13 +163,15 @@ class Token:
     """One more token. `text` is what can be shown now: it may be empty, or belong to earlier
     tokens, since characters and stop texts can span tokens.
 
-    `logprob` and `probability` are those of `sampling.Choice`.
+    The other fields are those of `sampling.Choice`.
     """
 
     id: int
     text: str
     logprob: float
     probability: float
+    alternatives: tuple[Alternative, ...] = ()
+    entropy: float | None = None
 
 
 @dataclass(frozen=True)

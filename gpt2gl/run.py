@@ -150,11 +150,20 @@ class Run:
         if self.n_new < self.options.sampling.min_new_tokens:
             # The sampler knows one token that ends a text, and a model may have several.
             logits[self.other_eos_ids] = -np.inf
-        choice = self.sampler.sample(logits, self.text, self.n_prompt)
+        choice = self.sampler.sample(
+            logits, self.text, self.n_prompt, self.options.alternatives
+        )
         if self.first_token is None:
             self.first_token = time.perf_counter() - self.start
         text = "" if choice.token in self.eos_ids else self._append(choice.token)
-        return Token(choice.token, text, choice.logprob, choice.probability)
+        return Token(
+            choice.token,
+            text,
+            choice.logprob,
+            choice.probability,
+            choice.alternatives,
+            choice.entropy,
+        )
 
     def _append(self, token: int) -> str:
         """Add a token to the text; returns what can be shown now."""

@@ -28,12 +28,13 @@ from __future__ import annotations
 
 from .chain import SAMPLERS
 from .options import SAMPLING_OPTIONS, Number, Option, Sampling, TokenBias, TokenSequences
-from .sampler import Choice, Sampler, top_alternatives
+from .sampler import Alternative, Choice, Sampler, top_alternatives
 from .state import Logits, State, Step, TokenIds
 
 __all__ = [
     "SAMPLERS",
     "SAMPLING_OPTIONS",
+    "Alternative",
     "Choice",
     "Logits",
     "Number",

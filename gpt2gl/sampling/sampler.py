@@ -11,11 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DeviceError
 from .chain import Candidates, filtered
-from .numeric import exp_shifted, largest, log_probability, softmax
+from .numeric import exp_shifted, largest, log_probability, log_softmax, softmax
 from .options import Sampling
 from .state import Logits, State, TokenIds
 
 _FRESH_SEEDS = 2**32  # short enough to read aloud and type again
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A token that could have been chosen: its `probability` under the model's own distribution,
+    and the chance `kept` that the sampling options left it."""
+
+    token: int
+    probability: float
+    kept: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +34,15 @@ class Choice:
 
     `logprob` is its natural log-probability under the model's own distribution (temperature 1,
     no filter); `probability` the chance that it had under the distribution it was drawn from.
+    Where alternatives were asked for, `alternatives` are the model's most likely tokens, and
+    `entropy` is that of the model's own distribution, in nats.
     """
 
     token: int
     logprob: float
     probability: float
+    alternatives: tuple[Alternative, ...] = ()
+    entropy: float | None = None
 
 
 class Sampler:
@@ -68,8 +82,10 @@ class Sampler:
         options = replace(self.options, seed=self.seed + row)
         return Sampler(options, self.vocab_size, self.eos_id, self.n_valid)
 
-    def sample(self, logits: ArrayLike, context: Sequence[int], n_prompt: int) -> Choice:
-        """Choose the token that follows `context`.
+    def sample(
+        self, logits: ArrayLike, context: Sequence[int], n_prompt: int, alternatives: int = 0
+    ) -> Choice:
+        """Choose the token that follows `context`, with as many `alternatives` described.
 
         `logits` [vocab_size] are the model's at the last position of `context`, the whole text so
         far, whose first `n_prompt` tokens are the prompt. Neither is changed. Raises `DeviceError`
@@ -82,7 +98,13 @@ class Sampler:
         sums = np.cumsum(weights, dtype=np.float64)
         index = _invert(sums, self._random.random())
         token = int(candidates.ids[index])
-        return Choice(token, log_probability(raw, token), float(weights[index]) / float(sums[-1]))
+        probability = float(weights[index]) / float(sums[-1])
+        if alternatives == 0:
+            return Choice(token, log_probability(raw, token), probability)
+        log_probs = log_softmax(raw)
+        ids = largest(raw, alternatives)
+        described = _described(ids, log_probs, candidates, weights / sums[-1])
+        return Choice(token, float(log_probs[token]), probability, described, _entropy(log_probs))
 
     def distribution(
         self, logits: ArrayLike, context: Sequence[int], n_prompt: int, limit: int | None = None
@@ -133,6 +155,22 @@ def _ranked(candidates: Candidates, limit: int | None) -> tuple[TokenIds, NDArra
     order = largest(candidates.logits, candidates.ids.size if limit is None else limit)
     total = np.cumsum(weights, dtype=np.float64)[-1]  # rounded as in `sample`
     return candidates.ids[order], weights[order].astype(np.float64) / total
+
+
+def _described(
+    ids: TokenIds, log_probs: Logits, candidates: Candidates, chances: NDArray[np.float64]
+) -> tuple[Alternative, ...]:
+    """The tokens `ids`, with the chances [n_candidates] that the options left the candidates."""
+    places = np.minimum(np.searchsorted(candidates.ids, ids), candidates.ids.size - 1)
+    kept = np.where(candidates.ids[places] == ids, chances[places], 0.0)
+    rows = zip(ids.tolist(), np.exp(log_probs[ids]).tolist(), kept.tolist(), strict=True)
+    return tuple(Alternative(*row) for row in rows)
+
+
+def _entropy(log_probs: Logits) -> float:
+    """In nats; a token that cannot be chosen adds nothing."""
+    possible = log_probs[log_probs != -np.inf]
+    return float(-(np.exp(possible) * possible).sum())
 
 
 def _invert(sums: NDArray[np.float64], uniform: float) -> int:
