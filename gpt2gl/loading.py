@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from gpt2gl.config import ModelConfig, shown
@@ -22,6 +25,7 @@ from gpt2gl.weights import Checkpoint, open_checkpoint, random_checkpoint
 
 if TYPE_CHECKING:
     from gpt2gl.gl.device import Device
+    from gpt2gl.gl.tuning import Tuning
     from gpt2gl.models.gpt2 import GPT2
 
 DEFAULT_MODEL = "storyteller"
@@ -61,8 +65,78 @@ def load(
     with find_checkpoint(name, on_download) as checkpoint:
         # First, since nothing need be undone where it fails.
         tokenizer = find_tokenizer(checkpoint)
-        model = _upload(checkpoint, precision, context or headless(), tune, progress)
-        return Session(model, tokenizer, name)
+        own = context or headless()
+        for step in _upload(own, checkpoint, precision, _measured(own) if tune else None):
+            if isinstance(step, float):
+                progress(step)
+            else:
+                return Session(step, tokenizer, name)
+    raise AssertionError("uploading ends with the model")
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How far a load is: what is being done, and the fraction done where that is known."""
+
+    stage: str
+    fraction: float | None = None
+
+
+READING, UPLOADING, COMPILING = "reading", "uploading", "compiling shaders"
+
+
+def load_steps(name: str, precision: str, context: Context) -> Iterator[Loading | Session]:
+    """`load` of a model on this machine, in steps between which a window can draw; last the
+    session. It draws as was measured for the device earlier, or as suits most.
+
+    Whoever holds the iterator may use the context in between, and may close it to give up.
+
+    Raises:
+        As `load`.
+    """
+    opened = Future[tuple[Checkpoint, Tokenizer | None]]()
+    Thread(target=_open, args=(name, opened), name="gpt2gl-reader", daemon=True).start()
+    try:
+        while not opened.done():
+            yield Loading(READING)
+    except GeneratorExit:
+        opened.add_done_callback(_close_unwanted)
+        raise
+    checkpoint, tokenizer = opened.result()
+    with checkpoint:
+        for step in _upload(context, checkpoint, precision, _remembered(context)):
+            if isinstance(step, float):
+                yield Loading(UPLOADING, step)
+            else:
+                yield from _warmed(Session(step, tokenizer, name))
+
+
+def _open(name: str, opened: Future[tuple[Checkpoint, Tokenizer | None]]) -> None:
+    """Set `opened` to a model's file and tokenizer, or to the error."""
+    try:
+        with ExitStack() as stack:
+            checkpoint = stack.enter_context(find_checkpoint(name))
+            tokenizer = find_tokenizer(checkpoint)
+            stack.pop_all()
+        opened.set_result((checkpoint, tokenizer))
+    except Exception as error:
+        opened.set_exception(error)
+
+
+def _close_unwanted(opened: Future[tuple[Checkpoint, Tokenizer | None]]) -> None:
+    if opened.exception() is None:
+        checkpoint, _ = opened.result()
+        checkpoint.close()
+
+
+def _warmed(session: Session) -> Iterator[Loading | Session]:
+    """The session after the first use of its shaders; closed where that fails or is given up."""
+    with ExitStack() as stack:
+        stack.enter_context(session)
+        for fraction in session.model.warm_up():
+            yield Loading(COMPILING, fraction)
+        stack.pop_all()
+    yield session
 
 
 def find_checkpoint(
@@ -125,14 +199,10 @@ def find_tokenizer(checkpoint: Checkpoint) -> Tokenizer | None:
 
 
 def _upload(
-    checkpoint: Checkpoint,
-    precision: str,
-    context: Context,
-    tune: bool,
-    progress: Callable[[float], None],
-) -> GPT2:
+    context: Context, checkpoint: Checkpoint, precision: str, tuning: Tuning | None
+) -> Iterator[float | GPT2]:
+    """Yields the fraction uploaded, last the model; frees everything where that comes not to be."""
     # These import OpenGL: slow, and not before the context has chosen its platform.
-    from gpt2gl.calibration import tuning_for
     from gpt2gl.gl.device import Device
     from gpt2gl.gl.layouts import PRECISIONS
     from gpt2gl.gl.probe import probe_float_targets
@@ -140,18 +210,28 @@ def _upload(
 
     if precision not in PRECISIONS:
         raise OptionError(f"--precision is {precision}; allowed: {' | '.join(PRECISIONS)}")
-    device = Device(context, tuning=tuning_for(context) if tune else None)
-    try:
+    with ExitStack() as stack:
+        device = stack.enter_context(Device(context, tuning=tuning))
         probe_float_targets(device)
         _require_room(device, checkpoint, PRECISIONS[precision])
         for step in GPT2.load_steps(device, checkpoint, PRECISIONS[precision]):
             if isinstance(step, GPT2):
-                return step
-            progress(step)
-    except BaseException:
-        device.close()
-        raise
-    raise AssertionError("load_steps ends with the model")
+                stack.pop_all()
+            yield step
+
+
+def _measured(context: Context) -> Tuning | None:
+    from gpt2gl.calibration import tuning_for
+
+    return tuning_for(context)
+
+
+def _remembered(context: Context) -> Tuning | None:
+    from gpt2gl.calibration import stored
+    from gpt2gl.gl.limits import query
+
+    context.make_current()
+    return stored(query())
 
 
 def _require_room(device: Device, checkpoint: Checkpoint, layout: str) -> None:

@@ -23,8 +23,8 @@ from gpt2gl.weights.arrays import LazyTensor
 Floats = NDArray[np.float32]
 ColumnPiece = tuple[int, Floats]  # first column, [K, columns]
 
-# Elements of a matrix that are converted at a time: 16 MB of host memory.
-PIECE_ELEMENTS = 1 << 22
+# Elements of a matrix that are converted and uploaded in one step, so that a window stays smooth.
+PIECE_ELEMENTS = 1 << 18
 
 # Layout -> matrices that keep another one within it, by name in a layer. Of a 4-bit model's loss
 # in perplexity c_attn has the largest share for its size, see docs/performance.md.
@@ -74,8 +74,8 @@ class GPT2Weights:
 class Uploader:
     """Reads a checkpoint tensor by tensor and uploads each in its layout.
 
-    `steps` is a generator, so that a window can draw frames between tensors; when it ends,
-    `weights` is complete.
+    `steps` is a generator, so that a window can draw frames between pieces of tensors; when it
+    ends, `weights` is complete.
     """
 
     def __init__(self, device: Device, checkpoint: Checkpoint, layout: Layout, dims: Dims) -> None:
@@ -89,38 +89,34 @@ class Uploader:
         self.bytes_read = 0
 
     @property
-    def bytes_total(self) -> int:
-        """Bytes of all tensors as float32, the measure of `bytes_read`."""
-        return sum(4 * _size(t.shape) for t in self.checkpoint.tensors.values())
+    def fraction(self) -> float:
+        """How much of the checkpoint is uploaded; heads padded to whole texels count more."""
+        total = sum(4 * _size(t.shape) for t in self.checkpoint.tensors.values())
+        return min(1.0, self.bytes_read / total)
 
     def steps(self) -> Iterator[None]:
-        """Upload in steps of one tensor."""
+        """Upload in steps of `PIECE_ELEMENTS` at most."""
         with self.cache:
             yield from self._steps()
 
-    def _steps(self) -> Iterator[None]:
-        wte = self._embedding("wte.weight")
-        yield
+    def _steps(self) -> Generator[None, None, None]:
+        wte = yield from self._embedding("wte.weight")
         wpe = upload_rows(self.device, self._read("wpe.weight"), "weights")
         layers = []
         for i in range(self.config.n_layer):
             layers.append((yield from self._layer(f"h.{i}")))
         ln_f = self._affine("ln_f")
         tied = "lm_head.weight" not in self.checkpoint.tensors
-        head = wte if tied else self._embedding("lm_head.weight")
+        head = wte if tied else (yield from self._embedding("lm_head.weight"))
         self.weights = GPT2Weights(wte, wpe, layers, ln_f, Product(head, None))
 
     def _layer(self, name: str) -> Generator[None, None, LayerWeights]:
         ln_1 = self._affine(f"{name}.ln_1")
-        c_attn = self._product(f"{name}.attn.c_attn", ln=ln_1, heads_out=3)
-        yield
-        attn_c_proj = self._product(f"{name}.attn.c_proj", heads_in=1)
-        yield
+        c_attn = yield from self._product(f"{name}.attn.c_attn", ln=ln_1, heads_out=3)
+        attn_c_proj = yield from self._product(f"{name}.attn.c_proj", heads_in=1)
         ln_2 = self._affine(f"{name}.ln_2")
-        c_fc = self._product(f"{name}.mlp.c_fc", ln=ln_2)
-        yield
-        mlp_c_proj = self._product(f"{name}.mlp.c_proj")
-        yield
+        c_fc = yield from self._product(f"{name}.mlp.c_fc", ln=ln_2)
+        mlp_c_proj = yield from self._product(f"{name}.mlp.c_proj")
         return LayerWeights(ln_1, c_attn, attn_c_proj, ln_2, c_fc, mlp_c_proj)
 
     def _read(self, name: str) -> Floats:
@@ -138,19 +134,20 @@ class Uploader:
 
     def _product(
         self, name: str, *, ln: Affine | None = None, heads_in: int = 0, heads_out: int = 0
-    ) -> Product:
+    ) -> Generator[None, None, Product]:
         """The matrix and bias `name`; K or N are that many times all heads, if not 0."""
         weight, offset = (self.checkpoint.tensors[f"{name}.{part}"] for part in ("weight", "bias"))
         heads = HeadPadding(self.dims, heads_in, heads_out)
         source = ProductSource(weight, offset, heads, ln if self.layout.fold_ln else None)
         layout = self._layout_of(name)
-        matrix = self._matrix(name, layout, *heads.shape(weight.shape), source.pieces)
+        k, n = heads.shape(weight.shape)
+        matrix = yield from self._matrix(name, layout, k, n, source.pieces)
         bias = self.cache.pieces(f"{name}.bias", lambda: [Piece(0, source.bias(), None)])
         rows = [upload_rows(self.device, piece.texels, "weights") for piece in bias]
-        self.bytes_read += 4 * (_size(weight.shape) + _size(offset.shape))
+        self.bytes_read += 4 * _size(offset.shape)
         return Product(matrix, rows[-1])
 
-    def _embedding(self, name: str) -> Matrix:
+    def _embedding(self, name: str) -> Generator[None, None, Matrix]:
         """[vocab, n_embd] uploaded as the matrix [n_embd, vocab], some rows at a time."""
         tensor = self.checkpoint.tensors[name]
         n, k = tensor.shape
@@ -160,8 +157,7 @@ class Uploader:
             for first in range(0, n, step):
                 yield first, tensor.read_rows(first, min(n, first + step)).T
 
-        self.bytes_read += 4 * n * k
-        return self._matrix(name, self._layout_of(name), k, n, pieces)
+        return (yield from self._matrix(name, self._layout_of(name), k, n, pieces))
 
     def _layout_of(self, name: str) -> Layout:
         wider = WIDER.get(self.layout.name, {})
@@ -170,11 +166,22 @@ class Uploader:
 
     def _matrix(
         self, name: str, layout: Layout, k: int, n: int, pieces: Callable[[], Iterator[ColumnPiece]]
-    ) -> Matrix:
+    ) -> Generator[None, None, Matrix]:
         def make() -> Iterator[Piece]:
             return (Piece(*packed) for packed in packed_pieces(layout, pieces()))
 
-        return upload_packed(self.device, layout, k, n, self.cache.pieces(name, make))
+        steps = upload_packed(self.device, layout, k, n, self.cache.pieces(name, make))
+        before, columns = self.bytes_read, 0
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                self.bytes_read = before + 4 * k * n
+                matrix: Matrix = end.value
+                return matrix
+            columns = min(n, columns + _step(k))
+            self.bytes_read = before + 4 * k * columns
+            yield
 
 
 @dataclass(frozen=True)
