@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from gpt2gl.errors import Gpt2glError, OptionError
@@ -33,6 +33,7 @@ class Dialogue:
         self.turns: list[Turn] = []
         self._first_seen = 0
         self._n_answers = 0
+        self._dropped = 0  # tokens that the last prompt left out
 
     def say(self, text: str) -> Iterator[Event]:
         """Add a turn of the user's, and yield the events of the answer to it.
@@ -63,6 +64,33 @@ class Dialogue:
             self.turns.pop()
         yield from self._answer()
 
+    def answer(self) -> Iterator[Event]:
+        """Yield the events of an answer to the turns as they are.
+
+        Raises:
+            ContextLengthError, OptionError, ...: as `Session.generate`.
+        """
+        yield from self._answer()
+
+    def go_on(self) -> Iterator[Event]:
+        """Yield the events of more text for the last turn, which must be an answer.
+
+        Raises:
+            OptionError: it is none.
+            ContextLengthError, ...: as `Session.generate`.
+        """
+        if not self.turns or self.turns[-1].role != ASSISTANT:
+            raise OptionError("no answer to continue: say something first")
+        last = self.turns.pop()
+        text = ""
+        try:
+            for event in self._events(self._fitting(lambda: self._opened(last))):
+                if isinstance(event, Token | Finished):
+                    text += event.text
+                yield event
+        finally:
+            self.turns.append(replace(last, text=last.text + text))
+
     def undo(self) -> None:
         """Take back the user's last turn and the answer to it.
 
@@ -81,22 +109,26 @@ class Dialogue:
         self._first_seen = 0
 
     def _answer(self) -> Iterator[Event]:
-        whole = self._tokens()
-        prompt = self._fitting(whole)
-        if len(prompt) < len(whole):
-            yield Trimmed(len(whole) - len(prompt), len(prompt))
         text = ""
         try:
-            for event in self.session.generate(prompt, self._answer_options()):
+            for event in self._events(self._fitting(self._tokens)):
                 if isinstance(event, Token | Finished):
                     if self.template.trimmed and not text:
                         event = replace(event, text=event.text.lstrip())
                     text += event.text
                 yield event
         finally:
-            self._n_answers += 1
             if text:
                 self.turns.append(Turn(ASSISTANT, text))
+
+    def _events(self, prompt: list[int]) -> Iterator[Event]:
+        """The events of a generation, first what of the dialogue it does not see."""
+        if self._dropped:
+            yield Trimmed(self._dropped, len(prompt))
+        try:
+            yield from self.session.generate(prompt, self._answer_options())
+        finally:
+            self._n_answers += 1
 
     def _answer_options(self) -> Generation:
         sampling = self.options.sampling
@@ -111,16 +143,23 @@ class Dialogue:
     def _tokens(self) -> list[int]:
         return self.template.prompt(self.turns[self._first_seen :], self.tokenizer)
 
-    def _fitting(self, tokens: list[int]) -> list[int]:
+    def _opened(self, last: Turn) -> list[int]:
+        """The prompt for more of an answer."""
+        turns = [*self.turns[self._first_seen :], last]
+        return self.template.opened(turns, self.tokenizer)
+
+    def _fitting(self, prompt: Callable[[], list[int]]) -> list[int]:
         """The prompt, without the oldest turns if there is not room for it and an answer."""
+        self._first_seen = min(self._first_seen, len(self.turns))
+        tokens = whole = prompt()
         n_positions = self.session.model.config.n_positions
         room = min(self.options.max_tokens, n_positions // 4)
-        if len(tokens) + room <= n_positions:
-            return tokens
-        starts = [i for i, turn in enumerate(self.turns) if turn.role == USER]
-        for start in (i for i in starts if i > self._first_seen):
-            self._first_seen = start
-            tokens = self._tokens()
-            if len(tokens) <= n_positions // 2:
-                break
+        if len(tokens) + room > n_positions:
+            starts = [i for i, turn in enumerate(self.turns) if turn.role == USER]
+            for start in (i for i in starts if i > self._first_seen):
+                self._first_seen = start
+                tokens = prompt()
+                if len(tokens) <= n_positions // 2:
+                    break
+        self._dropped = len(whole) - len(tokens)
         return tokens

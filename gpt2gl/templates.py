@@ -60,6 +60,15 @@ class Template(ABC):
             TokenizerError: the template needs an end-of-text token and there is none.
         """
 
+    def opened(self, turns: Sequence[Turn], tokenizer: _Encoder) -> list[int]:
+        """Token ids of a dialogue whose last turn is an answer that is to go on.
+
+        Raises:
+            TokenizerError: as `prompt`.
+        """
+        lead = " " if self.trimmed and turns[-1].text else ""
+        return [*self.prompt(turns[:-1], tokenizer), *tokenizer.encode(lead + turns[-1].text)]
+
     @property
     def stops(self) -> tuple[str, ...]:
         """Texts that end an answer, beside the end-of-text token."""
@@ -117,6 +126,9 @@ class Completion(Template):
 
     def prompt(self, turns: Sequence[Turn], tokenizer: _Encoder) -> list[int]:
         return tokenizer.encode("".join(_pieces(turns)))
+
+    def opened(self, turns: Sequence[Turn], tokenizer: _Encoder) -> list[int]:
+        return self.prompt(turns, tokenizer)
 
 
 def _pieces(turns: Sequence[Turn]) -> Iterator[str]:

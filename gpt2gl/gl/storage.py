@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from OpenGL import GL
 
 from gpt2gl.gl.device import Device
+from gpt2gl.gl.faults import device_errors
 from gpt2gl.gl.formats import FORMATS
 from gpt2gl.gl.framebuffers import Attachments
 from gpt2gl.gl.layouts import Layout
@@ -60,14 +61,21 @@ def allocate_rows(
     return tensor
 
 
-def upload_rows(device: Device, values: Floats, use: str, *, width: int | None = None) -> Tensor:
+def upload_rows(
+    device: Device, values: Floats, use: str, *, layers: int = 1, width: int | None = None
+) -> Tensor:
     """A rows tensor that holds `values` [rows, columns]."""
     rows, columns = values.shape
-    tensor = allocate_rows(device, rows, columns, use, width=width)
+    tensor = allocate_rows(device, rows, columns, use, layers=layers, width=width)
+    write_rows(tensor, values)
+    return tensor
+
+
+def write_rows(tensor: Tensor, values: Floats) -> None:
+    """Put `values` [rows, columns] into a rows tensor of that shape."""
     texels = tensor.rows.pack(values)
     for layer in range(tensor.rows.layers):
         _upload(tensor, tensor.rows.left, 0, layer, texels[layer])
-    return tensor
 
 
 def read_rows(device: Device, tensor: Tensor, first: int = 0, count: int | None = None) -> Floats:
@@ -109,7 +117,13 @@ def upload_matrix(
     Raises:
         DeviceError: too large for the device.
     """
-    return upload_packed(device, layout, k, n, packed_pieces(layout, pieces), use)
+    steps = upload_packed(device, layout, k, n, packed_pieces(layout, pieces), use)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            matrix: Matrix = end.value
+            return matrix
 
 
 def packed_pieces(layout: Layout, pieces: Iterable[tuple[int, Floats]]) -> Iterator[PackedPiece]:
@@ -125,8 +139,8 @@ def upload_packed(
     n: int,
     pieces: Iterable[PackedPiece],
     use: str = "weights",
-) -> Matrix:
-    """`upload_matrix` of pieces that are in their layout already.
+) -> Generator[None, None, Matrix]:
+    """`upload_matrix` of pieces that are in their layout already, a step each.
 
     Raises:
         DeviceError: too large for the device.
@@ -143,6 +157,7 @@ def upload_packed(
             _upload(weights, *part)
         if scales is not None and piece_scales is not None:
             _upload_scales(scales, first // 4, piece_scales)
+        yield
     return Matrix(weights, scales, layout, k, n)
 
 
@@ -192,6 +207,7 @@ def _upload_scales(scales: Tensor, first4: int, values: Floats) -> None:
             at += count
 
 
+@device_errors()
 def _upload(tensor: Tensor, x: int, y: int, layer: int, texels: NDArray[Any]) -> None:
     fmt = FORMATS[tensor.format]
     height, width = texels.shape[:2]
@@ -202,6 +218,7 @@ def _upload(tensor: Tensor, x: int, y: int, layer: int, texels: NDArray[Any]) ->
     )
 
 
+@device_errors()
 def _clear(device: Device, tensor: Tensor) -> None:
     """Zero a tensor: what a cache row holds before it is written must not be NaN, since masked
     keys multiply it by zero."""
