@@ -20,7 +20,7 @@ from gpt2gl.gl.device import Device
 from gpt2gl.gl.layouts import PRECISIONS
 from gpt2gl.gl.limits import Limits, query
 from gpt2gl.hub.paths import cache_root, make_folder
-from gpt2gl.loading import find_checkpoint
+from gpt2gl.loading import find_checkpoint, local_path
 from gpt2gl.models.gpt2 import GPT2
 from gpt2gl.small_files import write_whole
 from gpt2gl.weights import Checkpoint
@@ -28,11 +28,7 @@ from gpt2gl.weights.arrays import LazyTensor, ZeroArray
 
 
 def is_warm(context: Context, name: str, precision: str) -> bool:
-    """Whether there is nothing to do for this model on this device.
-
-    Raises:
-        As `find_checkpoint`.
-    """
+    """Whether there is nothing to do for this model on this device."""
     context.make_current()
     limits = query()
     if stored(limits) is None:
@@ -70,8 +66,7 @@ def _blank(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def _mark(limits: Limits, name: str, precision: str) -> Path:
-    with find_checkpoint(name) as checkpoint:
-        key = f"{__version__} {limits!r} {checkpoint.config!r} {precision}"
+    key = f"{__version__} {limits!r} {name} {local_path(name)} {precision}"
     return cache_root() / "warm" / hashlib.sha256(key.encode()).hexdigest()[:32]
 
 

@@ -1,0 +1,201 @@
+"""The window's parts put together: what is drawn each frame, and what the views can ask for."""
+
+from __future__ import annotations
+
+import time
+from queue import SimpleQueue
+from typing import Any
+
+from gpt2gl.errors import Gpt2glError, OptionError
+from gpt2gl.generation import Generation
+from gpt2gl.gl.context import Context
+from gpt2gl.loading import DEFAULT_MODEL
+from gpt2gl_ui import fonts, theme
+from gpt2gl_ui.backend import Backend
+from gpt2gl_ui.chats.store import open_store
+from gpt2gl_ui.chats.tree import Chat
+from gpt2gl_ui.engine import LOADING, READY, Engine
+from gpt2gl_ui.frame_loop import FrameLoop
+from gpt2gl_ui.settings import SettingsFile, reset, with_value
+from gpt2gl_ui.shelf import Shelf
+from gpt2gl_ui.state import State
+from gpt2gl_ui.talk import Talk
+from gpt2gl_ui.testhook import TestHook
+from gpt2gl_ui.toasts import Toasts
+from gpt2gl_ui.views.frame import draw_window
+from gpt2gl_ui.window import Window
+
+SAVE_SECONDS = 1.0  # while an answer grows, its chat is saved this often
+
+
+class App:
+    """Everything of one window. Views read it, and call its methods for what the user wants.
+
+    Attributes:
+        engine: the model, loading or running.
+        shelf: the chats; `talk` is the open one with its answers.
+        settings: kept between runs; change them by `set` and `reset`.
+        state: what is open, half written or being edited.
+        toasts: notices.
+    """
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+        self.backend = Backend(window)
+        self.fonts = fonts.load()
+        self.loop = FrameLoop(window, self.backend, self.draw, self.work)
+        self.hook = TestHook(self.loop)
+        self.toasts = Toasts()
+        store, self.writer = open_store(self._save_failed)
+        self.settings_file = SettingsFile(self.writer)
+        self.settings = self.settings_file.load()
+        self.state = State()
+        self.engine = Engine(Context(window), self.loop.wake)
+        self.shelf = Shelf(store, self.toasts, self._chat_shown)
+        self.talk = Talk(self, self.shelf.chat)
+        self._unsaved: SimpleQueue[str] = SimpleQueue()
+        self._saved_at = 0.0
+        self._look: tuple[Any, ...] = ()
+        window.close_requested = self.quit
+        self._apply_look()
+        self._start_store()
+
+    # Starting and ending -----------------------------------------------------------------------
+
+    def _start_store(self) -> None:
+        try:
+            self.shelf.store.start()
+        except Gpt2glError as error:
+            self.report(error)
+        for problem in self.settings_file.problems:
+            self.toasts.show(problem, kind="warning")
+        if self.settings.last_chat is not None:
+            listed = {summary.id for summary in self.shelf.summaries()}
+            if self.settings.last_chat in listed:
+                self.shelf.open(self.settings.last_chat)
+
+    def run(self) -> None:
+        """Load the model and show the window until it is closed."""
+        self.load_model(self.settings.model or DEFAULT_MODEL)
+        self.loop.run()
+
+    def quit(self) -> None:
+        """Save everything and leave `run`."""
+        self.talk.abandon()
+        self.shelf.save(self.shelf.chat)
+        self.settings_file.save_soon(self._with_window())
+        self.loop.stop()
+
+    def close(self) -> None:
+        """Free the GPU and wait until everything is on the disk."""
+        self.engine.close()
+        self.shelf.store.close()
+        self.writer.close(5.0)
+        self.backend.close()
+        self.window.close()
+
+    def _with_window(self) -> Any:
+        chat = self.shelf.chat
+        settings = with_value(self.settings, "window_size", self.window.logical_size)
+        kept = None if chat.private or chat.is_empty else chat.id
+        return with_value(settings, "last_chat", kept)
+
+    # Frames ------------------------------------------------------------------------------------
+
+    def draw(self) -> None:
+        """One frame's widgets."""
+        draw_window(self)
+        soon = self.toasts.seconds_to_change()
+        if soon is not None:
+            self.loop.request_at(time.monotonic() + soon)
+
+    def _apply_look(self) -> None:
+        """The theme and sizes of the settings; between frames only."""
+        scale = self.settings.ui_scale or self.window.ui_scale
+        look = (theme.named(self.settings.theme), scale, self.settings.font_size / 16)
+        if look != self._look:
+            self._look = look
+            theme.apply(*look)
+            self.backend.background = look[0].background
+
+    def work(self, deadline: float) -> bool:
+        """A slice of the engine's work, and what else waits for the right moment."""
+        self._apply_look()
+        while not self._unsaved.empty():
+            self.toasts.show(self._unsaved.get(), kind="danger", seconds=12)
+        more = self.engine.work(deadline)
+        if more and time.monotonic() - self._saved_at > SAVE_SECONDS:
+            self._saved_at = time.monotonic()
+            self.shelf.save(self.shelf.chat)
+        return more
+
+    # What views ask for ------------------------------------------------------------------------
+
+    @property
+    def generation(self) -> Generation:
+        """The options of the next answer."""
+        return self.settings.generation
+
+    def set(self, name: str, value: Any) -> None:
+        """Change a setting, by its name in `settings.CONTROLS`; a value that is not allowed is
+        reported and nothing changes."""
+        try:
+            self._change(with_value(self.settings, name, value))
+        except OptionError as error:
+            self.report(error)
+
+    def reset(self, name: str) -> None:
+        """Bring a setting back to its default."""
+        self._change(reset(self.settings, name))
+
+    def _change(self, settings: Any) -> None:
+        before, self.settings = self.settings, settings
+        self.settings_file.save_soon(settings)
+        if settings.precision != before.precision:
+            self.load_model(self.engine.name)
+        self.loop.wake()
+
+    def load_model(self, name: str) -> None:
+        """Load a model in place of the one that answers now; the chat stays."""
+        self.talk.abandon()
+        self.engine.load(name, self.settings.precision)
+        if name != (self.settings.model or DEFAULT_MODEL):
+            self.set("model", name)
+
+    def open_chat(self, chat: Chat) -> None:
+        """Show a chat that was just made."""
+        self.shelf.show(chat)
+
+    def chat_changed(self, chat: Chat) -> None:
+        """Save the chat now, unless an answer is growing in it, and draw it."""
+        if not self.engine.is_busy:
+            self.shelf.save(chat)
+        self.loop.wake()
+
+    def report(self, error: Gpt2glError) -> None:
+        """Show an error in the window."""
+        self.toasts.show(str(error), kind="danger", seconds=12)
+        self.loop.wake()
+
+    def _chat_shown(self, chat: Chat) -> None:
+        self.talk.abandon()
+        self.talk = Talk(self, chat)
+        self.state.editing = None
+        self.state.stick = True
+        self.state.composer.focus = True
+        self.loop.wake()
+
+    def _save_failed(self, what: str, problem: str | None) -> None:
+        """Called by the writer's thread: something cannot be saved, or could be after all."""
+        if problem is not None:
+            self._unsaved.put(problem)
+        self.loop.wake_from_thread()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a model can answer."""
+        return self.engine.state == READY
+
+    @property
+    def is_loading(self) -> bool:
+        return self.engine.state == LOADING

@@ -1,0 +1,184 @@
+"""The model on the window's OpenGL context: loaded and run in slices between frames.
+
+All work is generators that yield between bounded steps. `work` advances the one that is under way
+until its deadline, never more than two steps ahead of the device, so that the next frame is not
+queued behind a long one; how much a step does follows what steps take on this machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gpt2gl.errors import Gpt2glError
+from gpt2gl.gl.context import Context
+from gpt2gl.gl.fences import Fences
+from gpt2gl.loading import READING, Loading
+from gpt2gl.session import Session
+from gpt2gl_ui.preparing import PREPARING, prepared_load
+
+STEP_SECONDS = 0.004  # what one step should take, so that a frame is late by no more
+SMALLEST_STEP, LARGEST_STEP = 50_000, 64_000_000  # fetches
+CLOSED, LOADING, READY, FAILED = "closed", "loading", "ready", "failed"
+
+
+@dataclass
+class Job:
+    """Work under way: its steps, what to do with each, and what to do at the end.
+
+    `ended` gets None, or the error that ended it.
+    """
+
+    steps: Iterator[Any]
+    on_step: Callable[[Any], None]
+    ended: Callable[[Gpt2glError | None], None]
+
+
+class Engine:
+    """One model at a time, and one job at a time.
+
+    Attributes:
+        state: CLOSED, LOADING, READY or FAILED.
+        name, precision: of the model that is there, comes, or could not be loaded.
+        loading: how far a load is.
+        error: why it failed.
+        session: the model's, when ready.
+    """
+
+    def __init__(self, context: Context, changed: Callable[[], None]) -> None:
+        """`changed` is called whenever what can be seen of the engine changes."""
+        self.context = context
+        self.changed = changed
+        self.state = CLOSED
+        self.name = self.precision = ""
+        self.loading = Loading(READING)
+        self.error: Gpt2glError | None = None
+        self.session: Session | None = None
+        self._job: Job | None = None
+        self._fences = Fences()
+        self._waits = False  # for a thread, so that there is nothing to do for now
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a job is under way, loading included."""
+        return self._job is not None
+
+    # Loading -----------------------------------------------------------------------------------
+
+    def load(self, name: str, precision: str) -> None:
+        """Begin to load a model in place of the one that is there."""
+        self.close()
+        self.state, self.name, self.precision, self.error = LOADING, name, precision, None
+        self.loading = Loading(READING)
+        steps = prepared_load(self.context, name, precision)
+        self._job = Job(steps, self._loaded, self._load_ended)
+        self.changed()
+
+    def _loaded(self, step: Loading | Session) -> None:
+        if isinstance(step, Session):
+            self.session, self.state = step, READY
+        else:
+            self._waits = step.stage in (READING, PREPARING)
+            self.loading = step
+        self.changed()
+
+    def _load_ended(self, error: Gpt2glError | None) -> None:
+        if error is not None:
+            self.state, self.error = FAILED, error
+        self.changed()
+
+    # Running -----------------------------------------------------------------------------------
+
+    def start(
+        self,
+        steps: Iterator[Any],
+        on_step: Callable[[Any], None],
+        ended: Callable[[Gpt2glError | None], None],
+    ) -> None:
+        """Begin a job of the session's; there must be none under way."""
+        assert self._job is None
+        self._job = Job(steps, on_step, ended)
+        self.changed()
+
+    def stop(self) -> None:
+        """End the job under way where it is; what it was to load is not loaded."""
+        job, self._job = self._job, None
+        if job is None:
+            return
+        self._take()
+        job.steps.close()  # type: ignore[attr-defined]
+        self._release()
+        if self.state == LOADING:
+            self.state = CLOSED
+        job.ended(None)
+        self.changed()
+
+    def work(self, deadline: float) -> bool:
+        """Advance the job until `deadline` (of `time.monotonic`); whether there is more to do."""
+        if self._job is None:
+            return False
+        start, steps = time.monotonic(), 0
+        self._take()
+        try:
+            while self._job is not None and self._fences.wait(deadline):
+                self._step(self._job)
+                steps += 1
+                if self._waits or time.monotonic() >= deadline:
+                    break
+            self._fences.wait(deadline)
+        finally:
+            self._release()
+        if steps and not self._waits:
+            self._adapt((time.monotonic() - start) / steps)
+        return self._job is not None
+
+    def _step(self, job: Job) -> None:
+        self._waits = False
+        try:
+            step = next(job.steps)
+        except StopIteration:
+            self._end(job, None)
+        except Gpt2glError as error:
+            self._end(job, error)
+        else:
+            self._fences.mark()
+            job.on_step(step)
+
+    def _end(self, job: Job, error: Gpt2glError | None) -> None:
+        # First, since `ended` may start the next.
+        self._job = None
+        job.ended(error)
+        self.changed()
+
+    def _adapt(self, seconds: float) -> None:
+        """Make steps larger or smaller, rarely, since the calls of every pass are cut anew."""
+        if self.session is None:
+            return
+        device = self.session.model.device
+        if seconds > 2 * STEP_SECONDS:
+            device.fetches_per_draw = max(SMALLEST_STEP, device.fetches_per_draw // 2)
+        elif seconds < STEP_SECONDS / 4:
+            device.fetches_per_draw = min(LARGEST_STEP, device.fetches_per_draw * 2)
+
+    # The context -------------------------------------------------------------------------------
+
+    def _take(self) -> None:
+        if self.session is not None:
+            self.session.model.device.take()
+
+    def _release(self) -> None:
+        """Give the context back to the window."""
+        owner: Any = self.context.owner
+        if owner is not None:
+            owner.end()
+
+    def close(self) -> None:
+        """End what is under way and free the model; safe to call twice."""
+        self.stop()
+        self._fences.close()
+        if self.session is not None:
+            self.session.close()
+            self.session = None
+        self.state = CLOSED

@@ -1,0 +1,1 @@
+"""The inspector: what happens inside the model, drawn from its textures."""

@@ -1,0 +1,85 @@
+"""The window's layout: chats at the left, the conversation, the inspector at the right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from imgui_bundle import imgui
+
+from gpt2gl_ui import theme
+from gpt2gl_ui.chats.tree import NOTEBOOK
+from gpt2gl_ui.inspector import panel
+from gpt2gl_ui.state import MODELS, PALETTE, SETTINGS, SHORTCUTS
+from gpt2gl_ui.views import (
+    composer,
+    conversation,
+    header,
+    keyboard,
+    models_panel,
+    notebook,
+    palette,
+    settings_panel,
+    shortcuts,
+    sidebar,
+    status,
+)
+from gpt2gl_ui.widgets import Area
+
+if TYPE_CHECKING:
+    from gpt2gl_ui.app import App
+
+HEADER_HEIGHT, STATUS_HEIGHT = 52, 28
+NARROW = 720  # points: with less the conversation has the window for itself
+LEAST_MAIN = 360
+
+DIALOGUES = {
+    SETTINGS: settings_panel.draw,
+    MODELS: models_panel.draw,
+    PALETTE: palette.draw,
+    SHORTCUTS: shortcuts.draw,
+}
+
+
+def draw_window(app: App) -> None:
+    """Everything of one frame."""
+    keyboard.handle(app)
+    view = imgui.get_main_viewport()
+    status_height = theme.px(STATUS_HEIGHT)
+    whole = Area(view.pos.x, view.pos.y, view.size.x, view.size.y - status_height)
+    main = _sides(app, whole)
+    if app.state.inspector_full:
+        panel.draw(app, main)
+    else:
+        _main(app, main)
+    status.draw(app, Area(whole.x, whole.bottom, whole.width, status_height))
+    if app.state.dialogue is not None:
+        DIALOGUES[app.state.dialogue](app)
+    app.toasts.draw(STATUS_HEIGHT + theme.WIDE)
+
+
+def _sides(app: App, whole: Area) -> Area:
+    """Draw the sidebar and the inspector where they are open; what is left is the middle."""
+    left, right = 0.0, 0.0
+    narrow = whole.width < theme.px(NARROW)
+    if app.settings.sidebar_open and not narrow:
+        left = theme.px(app.settings.sidebar_width)
+    if app.settings.inspector_open and not app.state.inspector_full and not narrow:
+        room = whole.width - left - theme.px(LEAST_MAIN)
+        right = max(0.0, min(theme.px(app.settings.inspector_width), room))
+    if left:
+        sidebar.draw(app, Area(whole.x, whole.y, left, whole.height))
+    if right:
+        panel.draw(app, Area(whole.right - right, whole.y, right, whole.height))
+    return Area(whole.x + left, whole.y, whole.width - left - right, whole.height)
+
+
+def _main(app: App, area: Area) -> None:
+    top = theme.px(HEADER_HEIGHT)
+    header.draw(app, Area(area.x, area.y, area.width, top))
+    rest = Area(area.x, area.y + top, area.width, area.height - top)
+    if app.talk.chat.mode == NOTEBOOK:
+        notebook.draw(app, rest)
+        return
+    low = composer.height(app, rest.width)
+    conversation.draw(app, Area(rest.x, rest.y, rest.width, rest.height - low))
+    composer.draw(app, Area(rest.x, rest.bottom - low, rest.width, low))

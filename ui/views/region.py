@@ -1,0 +1,37 @@
+"""A part of the window: an imgui window without any decoration, at a place of our choosing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from imgui_bundle import imgui
+
+from gpt2gl_ui import theme
+from gpt2gl_ui.palette import Color
+from gpt2gl_ui.widgets import Area
+
+_FLAG = imgui.WindowFlags_
+FIXED = (
+    (_FLAG.no_decoration | _FLAG.no_move | _FLAG.no_saved_settings | _FLAG.no_docking)
+    | (_FLAG.no_bring_to_front_on_focus | _FLAG.no_nav_focus)
+)
+
+
+@contextmanager
+def region(
+    name: str, area: Area, color: Color, padding: tuple[float, float] = (0, 0), flags: int = 0
+) -> Iterator[None]:
+    """Draw what is inside into `area` (pixels), on `color`, inset by `padding` (points)."""
+    imgui.set_next_window_pos((area.x, area.y))
+    imgui.set_next_window_size((max(area.width, 1.0), max(area.height, 1.0)))
+    inset = tuple(theme.px(each) if each else 0.0 for each in padding)
+    imgui.push_style_var(imgui.StyleVar_.window_padding, inset)
+    imgui.push_style_color(imgui.Col_.window_bg, color)
+    imgui.begin(f"##{name}", None, FIXED | flags)
+    imgui.pop_style_color()
+    imgui.pop_style_var()
+    try:
+        yield
+    finally:
+        imgui.end()
