@@ -50,6 +50,10 @@ class DeviceError(Gpt2glError):
     exit_code = 3
 
 
+class ContextLost(DeviceError):
+    """The driver was reset or the GPU removed: everything on the GPU is gone."""
+
+
 class ShaderError(DeviceError):
     """A shader does not compile or link; names pass, file, line and the driver's log."""
 

@@ -6,15 +6,19 @@ import time
 from queue import SimpleQueue
 from typing import Any
 
-from gpt2gl.errors import Gpt2glError, OptionError
+from pyglet import gl
+
+from gpt2gl.errors import ContextLost, Gpt2glError, OptionError
 from gpt2gl.generation import Generation
 from gpt2gl.gl.context import Context
+from gpt2gl.gl.faults import CONTEXT_LOST, described
 from gpt2gl.loading import DEFAULT_MODEL
 from gpt2gl_ui import fonts, theme
 from gpt2gl_ui.backend import Backend
 from gpt2gl_ui.chats.store import open_store
 from gpt2gl_ui.chats.tree import Chat
 from gpt2gl_ui.engine import LOADING, READY, Engine
+from gpt2gl_ui.failing import Failures
 from gpt2gl_ui.frame_loop import FrameLoop
 from gpt2gl_ui.settings import SettingsFile, reset, with_value
 from gpt2gl_ui.shelf import Shelf
@@ -57,6 +61,8 @@ class App:
         self._saved_at = 0.0
         self._look: tuple[Any, ...] = ()
         window.close_requested = self.quit
+        self.failures = Failures(store.folder.root, self._described, self._warn)
+        self.loop.on_error = self._on_error
         self._apply_look()
         self._start_store()
 
@@ -129,6 +135,27 @@ class App:
             self.shelf.save(self.shelf.chat)
         return more
 
+        self._look_for_loss()
+
+    # Failing -----------------------------------------------------------------------------------
+
+    def _on_error(self, error: Exception) -> None:
+        if not self.failures.take(error):
+            self.quit()
+
+    def _look_for_loss(self) -> None:
+        """A lost context does not make the window's own calls fail, it only reports it."""
+        if gl.glGetError() == CONTEXT_LOST:
+            self._on_error(described(CONTEXT_LOST, ""))
+
+    def _described(self) -> str:
+        model = f"{self.engine.name} {self.engine.precision} {self.engine.state}"
+        return f"{self.window.renderer_name}; {model}"
+
+    def _warn(self, text: str) -> None:
+        self.toasts.show(text, kind="danger", seconds=12)
+        self.loop.wake()
+
     # What views ask for ------------------------------------------------------------------------
 
     @property
@@ -174,8 +201,10 @@ class App:
 
     def report(self, error: Gpt2glError) -> None:
         """Show an error in the window."""
-        self.toasts.show(str(error), kind="danger", seconds=12)
-        self.loop.wake()
+        if isinstance(error, ContextLost):
+            self._on_error(error)
+        else:
+            self._warn(str(error))
 
     def _chat_shown(self, chat: Chat) -> None:
         self.talk.abandon()

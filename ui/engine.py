@@ -78,15 +78,14 @@ class Engine:
 
     def _loaded(self, step: Loading | Session) -> None:
         if isinstance(step, Session):
-            self.session, self.state = step, READY
+            self.session = step
         else:
             self._waits = step.stage in (READING, PREPARING)
             self.loading = step
         self.changed()
 
     def _load_ended(self, error: Gpt2glError | None) -> None:
-        if error is not None:
-            self.state, self.error = FAILED, error
+        self.state, self.error = (READY if error is None else FAILED), error
         self.changed()
 
     # Running -----------------------------------------------------------------------------------
@@ -111,8 +110,10 @@ class Engine:
         job.steps.close()  # type: ignore[attr-defined]
         self._release()
         if self.state == LOADING:
+            self._close_session()
             self.state = CLOSED
-        job.ended(None)
+        else:
+            job.ended(None)
         self.changed()
 
     def work(self, deadline: float) -> bool:
@@ -178,7 +179,10 @@ class Engine:
         """End what is under way and free the model; safe to call twice."""
         self.stop()
         self._fences.close()
+        self._close_session()
+        self.state = CLOSED
+
+    def _close_session(self) -> None:
         if self.session is not None:
             self.session.close()
             self.session = None
-        self.state = CLOSED
