@@ -1,5 +1,6 @@
 @echo off
 rem run.cmd [arguments of gpt2gl]: sets up on the first call, then runs gpt2gl from this checkout.
+rem Without arguments it opens the window.
 rem The stamp is a copy of pyproject.toml; a set-up that did not end has none, and starts afresh.
 setlocal
 set "root=%~dp0"
@@ -22,5 +23,9 @@ if errorlevel 1 (
 copy /y "%root%pyproject.toml" "%stamp%" >nul
 
 :start
-"%venv%\Scripts\gpt2gl.exe" %*
+if "%~1"=="" (
+  "%venv%\Scripts\gpt2gl.exe" chat
+) else (
+  "%venv%\Scripts\gpt2gl.exe" %*
+)
 exit /b %errorlevel%

@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from typer.core import TyperGroup
 
 from gpt2gl import __version__
 from gpt2gl.errors import Gpt2glError
+from gpt2gl.small_files import printable, shown_path
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -24,8 +26,11 @@ EXIT_CODES = (
 # Name -> the module whose `command` it is: a function, or a Typer with commands of its own. It is
 # imported when it is asked for, so that each command waits only for the libraries it uses.
 COMMANDS = {
+    # The window's package builds on this one, so it is named here and imported by nobody.
+    "chat": "gpt2gl_ui.command",
     "generate": "gpt2gl.cli.generate",
     "score": "gpt2gl.cli.score",
+    "inspect": "gpt2gl.cli.inspect",
     "verify": "gpt2gl.cli.verify",
     "doctor": "gpt2gl.cli.doctor",
     "models": "gpt2gl.cli.models",
@@ -69,11 +74,6 @@ class Commands(TyperGroup):
             return _say("interrupted", INTERRUPTED)
         except BrokenPipeError:
             return _reader_left()
-        except OSError as error:
-            if error.errno != errno.ENOSPC or error.filename is not None:
-                raise
-            _let_go_of_stdout()
-            raise Gpt2glError(f"standard output: {error.strerror}: make room for it") from None
 
 
 app = typer.Typer(
@@ -111,6 +111,7 @@ def root(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""
+    _open_missing_streams()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -128,6 +129,31 @@ def run(arguments: list[str]) -> int:
         if debug:
             traceback.print_exc()
         return _say(str(error), error.exit_code)
+    except (OSError, MemoryError) as error:
+        if debug:
+            traceback.print_exc()
+        return _say(_described(error), BAD_INPUT)
+
+
+def _described(error: OSError | MemoryError) -> str:
+    """The line for what the system refused and nobody expected."""
+    if isinstance(error, MemoryError):
+        return "out of memory: use a smaller model, or a shorter text"
+    if error.errno == errno.ENOSPC and error.filename is None:
+        _let_go_of_stdout()
+        return f"standard output: {error.strerror}: make room for it"
+    where = "the system" if error.filename is None else shown_path(Path(str(error.filename)))
+    return f"{where}: {error.strerror or error}: --debug shows what was tried"
+
+
+def _open_missing_streams() -> None:
+    """Put nothing in place of the standard streams that were closed.
+
+    Else files that are opened later would have their numbers, and get what is printed.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _without_debug(arguments: list[str]) -> tuple[bool, list[str]]:
@@ -138,7 +164,7 @@ def _without_debug(arguments: list[str]) -> tuple[bool, list[str]]:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"gpt2gl: {' '.join(message.split())}", file=sys.stderr)
+    print(f"gpt2gl: {printable(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 
