@@ -1,0 +1,143 @@
+"""Notices that go away by themselves, over the lower edge of the window."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from imgui_bundle import imgui
+
+from gpt2gl_ui import fonts, icons, marks, theme
+from gpt2gl_ui.palette import mixed
+from gpt2gl_ui.widgets import button, icon_button, status_color
+from gpt2gl_ui.widgets.core import Area, fill, outline, text_in
+
+SECONDS, SECONDS_WITH_ACTION = 4.0, 8.0
+MOST = 3
+HEIGHT, GAP, WIDEST = 48, 8, 560
+
+_ICONS = {
+    "neutral": icons.INFO,
+    "success": icons.CHECK,
+    "warning": icons.WARNING,
+    "danger": icons.ERROR,
+}
+
+
+@dataclass(frozen=True)
+class Toast:
+    text: str
+    kind: str
+    action: str
+    on_action: Callable[[], None] | None
+    expires: float
+    """In seconds of the clock."""
+    number: int
+
+
+class Toasts:
+    """The notices on the screen, the newest lowest; at most `MOST` at a time."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._toasts: list[Toast] = []
+        self._count = 0
+
+    def show(
+        self,
+        text: str,
+        *,
+        kind: str = "neutral",
+        action: str = "",
+        on_action: Callable[[], None] | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Show a line; `kind` as of a badge, `action` is the label of a button, such as Undo."""
+        stay = seconds or (SECONDS_WITH_ACTION if action else SECONDS)
+        self._count += 1
+        toast = Toast(text, kind, action, on_action, self._clock() + stay, self._count)
+        self._toasts = [*self._toasts, toast][-MOST:]
+
+    def visible(self) -> list[Toast]:
+        """What is on the screen now."""
+        now = self._clock()
+        self._toasts = [toast for toast in self._toasts if toast.expires > now]
+        return list(self._toasts)
+
+    def seconds_to_change(self) -> float | None:
+        """When a frame is needed to take the next one away; None when there is nothing."""
+        shown = self.visible()
+        return min(toast.expires for toast in shown) - self._clock() if shown else None
+
+    def dismiss(self, toast: Toast) -> None:
+        self._toasts = [each for each in self._toasts if each != toast]
+
+    def draw(self, bottom: float = theme.WIDE) -> None:
+        """Draw them in windows of their own, `bottom` points over the window's lower edge."""
+        view = imgui.get_main_viewport()
+        low = view.pos.y + view.size.y - theme.px(bottom)
+        for toast in reversed(self.visible()):
+            self._draw_one(toast, view.pos.x + view.size.x / 2, low)
+            low -= theme.px(HEIGHT + GAP)
+
+    def _draw_one(self, toast: Toast, middle: float, bottom: float) -> None:
+        width = min(_width(toast), imgui.get_main_viewport().size.x - theme.px(theme.HUGE))
+        imgui.set_next_window_pos((round(middle - width / 2), bottom - theme.px(HEIGHT)))
+        imgui.set_next_window_size((width, theme.px(HEIGHT)))
+        imgui.push_style_var(imgui.StyleVar_.window_padding, (0.0, 0.0))
+        imgui.begin(f"##toast{toast.number}", None, _WINDOW)
+        imgui.pop_style_var()
+        # A click into the window below would bring that over it.
+        imgui.internal.bring_window_to_display_front(imgui.internal.get_current_window())
+        if self._contents(toast, width):
+            self.dismiss(toast)
+        imgui.end()
+
+    def _contents(self, toast: Toast, width: float) -> bool:
+        """True when it has done its duty."""
+        start, now = imgui.get_window_pos(), theme.palette()
+        area = Area(start.x, start.y, width, theme.px(HEIGHT))
+        marks.place(f"toast.{toast.number}", (area.x, area.y, area.width, area.height))
+        fill(area, now.raised, theme.ROUND_LARGE)
+        outline(area, mixed(now.border, now.control, 0.5), theme.ROUND_LARGE)
+        text_in(area, _ICONS[toast.kind], status_color(toast.kind), 0.0, theme.LARGE)
+        left, right = theme.px(theme.LARGE + 28), _right(toast)
+        with fonts.pushed(fonts.current().body):
+            line = Area(area.x + left, area.y, width - left - right, area.height)
+            text_in(line, toast.text, now.text, 0.0)
+        return _buttons(toast, area)
+
+
+_FLAG = imgui.WindowFlags_
+_WINDOW = (
+    (_FLAG.no_decoration | _FLAG.no_move | _FLAG.no_saved_settings | _FLAG.no_background)
+    | (_FLAG.no_focus_on_appearing | _FLAG.no_docking)
+)
+
+
+def _right(toast: Toast) -> float:
+    """The room that the buttons take."""
+    with fonts.pushed(fonts.current().semibold):
+        action = imgui.calc_text_size(toast.action).x + 2 * theme.px(theme.LARGE)
+    return (action if toast.action else 0.0) + theme.px(theme.HUGE + theme.LARGE)
+
+
+def _width(toast: Toast) -> float:
+    with fonts.pushed(fonts.current().body):
+        text = imgui.calc_text_size(toast.text).x
+    return min(text + theme.px(theme.LARGE + 28 + theme.SMALL) + _right(toast), theme.px(WIDEST))
+
+
+def _buttons(toast: Toast, area: Area) -> bool:
+    top = area.y + theme.px((HEIGHT - theme.CONTROL_HEIGHT) / 2)
+    imgui.set_cursor_screen_pos((area.right - _right(toast), top))
+    pressed = False
+    if toast.action:
+        pressed = button(toast.action, name=f"toast.{toast.number}.action", kind="link")
+        imgui.same_line(0, 0)
+    imgui.set_cursor_screen_pos((area.right - theme.px(40), area.y + theme.px(8)))
+    closed = icon_button(icons.CLOSE, name=f"toast.{toast.number}.close", tooltip="Dismiss")
+    if pressed and toast.on_action:
+        toast.on_action()
+    return pressed or closed
