@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -22,7 +23,7 @@ from gpt2gl_ui.failing import Failures
 from gpt2gl_ui.frame_loop import FrameLoop
 from gpt2gl_ui.settings import SettingsFile, reset, with_value
 from gpt2gl_ui.shelf import Shelf
-from gpt2gl_ui.state import State
+from gpt2gl_ui.state import Drop, State
 from gpt2gl_ui.talk import Talk
 from gpt2gl_ui.testhook import TestHook
 from gpt2gl_ui.toasts import Toasts
@@ -61,6 +62,7 @@ class App:
         self._saved_at = 0.0
         self._look: tuple[Any, ...] = ()
         window.close_requested = self.quit
+        window.files_dropped = self._dropped
         self.failures = Failures(store.folder.root, self._described, self._warn)
         self.loop.on_error = self._on_error
         self._apply_look()
@@ -212,6 +214,10 @@ class App:
         self.state.editing = None
         self.state.stick = True
         self.state.composer.focus = True
+        self.loop.wake()
+
+    def _dropped(self, paths: list[Path], x: float, y: float) -> None:
+        self.state.dropped.append(Drop(tuple(paths), x, y))
         self.loop.wake()
 
     def _save_failed(self, what: str, problem: str | None) -> None:

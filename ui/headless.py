@@ -8,11 +8,12 @@ import pyglet.window
 from pyglet.libs.egl import egl
 
 
-class HeadlessWindow(pyglet.window.Window):  # type: ignore[misc]
+class HeadlessWindow(pyglet.window.Window):
     """Can be resized, and has a clipboard of its own. Events come by `dispatch_event`."""
 
     def __init__(self, **options: Any) -> None:
         self._clipboard = ""
+        self._egl_surface: Any = None
         self.minimum_size = (1, 1)
         # pyglet sends a resize event before it has what the event's handler uses; queue that one.
         self._enable_event_queue = True

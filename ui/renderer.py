@@ -7,7 +7,9 @@ and leaves its own; nothing is asked of the driver. UBO binding 0 is pyglet's an
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from imgui_bundle import imgui
 from pyglet import gl
@@ -252,7 +254,7 @@ def _pixels(texture: imgui.ImTextureData, pixel: int) -> ctypes.c_void_p:
     return ctypes.c_void_p(start + pixel * texture.bytes_per_pixel)
 
 
-_TEXTURE_CHANGES = {
+_TEXTURE_CHANGES: dict[imgui.ImTextureStatus, Callable[[Any], None]] = {
     imgui.ImTextureStatus.want_create: _upload_new,
     imgui.ImTextureStatus.want_updates: _upload_changes,
     imgui.ImTextureStatus.want_destroy: _destroy,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar, cast
 
 # What covers the window's middle, if anything.
 SETTINGS, MODELS, PALETTE, SHORTCUTS = "settings", "models", "palette", "shortcuts"
+
+Kept = TypeVar("Kept")
 
 
 @dataclass
@@ -28,6 +33,15 @@ class Editing:
     focus: bool = True
 
 
+@dataclass(frozen=True)
+class Drop:
+    """Files that were dropped at a place of the window, in pixels."""
+
+    paths: tuple[Path, ...]
+    x: float
+    y: float
+
+
 @dataclass
 class State:
     """One window's.
@@ -39,6 +53,9 @@ class State:
         stick: whether the conversation follows its end.
         scroll_to: the message to scroll to in the next frame.
         inspector_full: the inspector in place of the conversation.
+        hovered_token: the message and the number of its token that the pointer is at.
+        dropped: files that no view has taken yet; the composer, drawn last, takes all.
+        focus_messages: whether the keyboard is to go to the last message in the next frame.
     """
 
     composer: Composer = field(default_factory=Composer)
@@ -50,3 +67,13 @@ class State:
     stick: bool = True
     scroll_to: str | None = None
     inspector_full: bool = False
+    hovered_token: tuple[str, int] | None = None
+    dropped: list[Drop] = field(default_factory=list)
+    focus_messages: bool = False
+    _kept: dict[str, object] = field(default_factory=dict)
+
+    def kept(self, name: str, make: Callable[[], Kept]) -> Kept:
+        """What a view keeps between frames under a name, made when first asked for."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        return cast("Kept", self._kept[name])

@@ -73,6 +73,11 @@ class Talk:
         """Whether something can be said now."""
         return self.host.engine.state == READY and not self.host.engine.is_busy
 
+    @property
+    def first_seen(self) -> int:
+        """The first of the path's messages that the model saw when it answered last."""
+        return self._dialogue.first_seen if self._dialogue is not None else 0
+
     # Saying ------------------------------------------------------------------------------------
 
     def send(self, text: str) -> bool:

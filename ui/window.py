@@ -39,7 +39,8 @@ def _base() -> type[Any]:
 
         guard_scale()
         return mend(pyglet.window.Window)
-    return pyglet.window.Window
+    base: type[Any] = pyglet.window.Window
+    return base
 
 
 class Window(_base()):  # type: ignore[misc]

@@ -25,8 +25,8 @@ def region(
     """Draw what is inside into `area` (pixels), on `color`, inset by `padding` (points)."""
     imgui.set_next_window_pos((area.x, area.y))
     imgui.set_next_window_size((max(area.width, 1.0), max(area.height, 1.0)))
-    inset = tuple(theme.px(each) if each else 0.0 for each in padding)
-    imgui.push_style_var(imgui.StyleVar_.window_padding, inset)
+    x, y = (theme.px(each) if each else 0.0 for each in padding)
+    imgui.push_style_var(imgui.StyleVar_.window_padding, (x, y))
     imgui.push_style_color(imgui.Col_.window_bg, color)
     imgui.begin(f"##{name}", None, FIXED | flags)
     imgui.pop_style_color()

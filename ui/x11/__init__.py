@@ -21,7 +21,9 @@ def mend(base: type[Any]) -> type[Any]:
     from gpt2gl_ui.x11.text import Text
 
     mixins = [each for each in (Text, Clipboard, Drop, Desktop) if fits(each, base)]
-    return type(base)("X11Window", (*mixins, base), {})
+    metaclass: Any = type(base)
+    mended: type[Any] = metaclass("X11Window", (*mixins, base), {})
+    return mended
 
 
 def fits(mixin: type[Any], base: type[Any]) -> bool:

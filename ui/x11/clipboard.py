@@ -56,15 +56,15 @@ class Clipboard:
         """The clipboard's text; empty when there is none or its owner does not answer."""
         owner = xlib.XGetSelectionOwner(self._x_display, self._clip_atom("CLIPBOARD"))
         if owner and owner == self._window:
-            return self._clipboard_str or ""
+            return str(self._clipboard_str or "")
         if not owner:
             return ""
         for target, encoding in (("UTF8_STRING", "utf-8"), ("STRING", "latin-1")):
             if data := self._request(target):
-                return data.decode(encoding, "replace").rstrip("\0")
+                return str(data.decode(encoding, "replace")).rstrip("\0")
         return ""
 
-    @XlibEventHandler(xlib.SelectionRequest)
+    @XlibEventHandler(xlib.SelectionRequest)  # type: ignore[untyped-decorator]
     def _event_selection_request(self: Any, event: xlib.XEvent) -> None:
         """Somebody pastes what was copied here."""
         asked = event.xselectionrequest

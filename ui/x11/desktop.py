@@ -29,9 +29,9 @@ class Desktop:
 
     def set_wm_class(self: Any, name: str) -> None:
         """Desktops find an application's icon and group its windows by this."""
-        super().set_wm_class(WM_CLASS)
-        name = properties.atom(self._x_display, "_NET_WM_PID")
-        properties.write_longs(self._x_display, self._window, name, XA_CARDINAL, [os.getpid()])
+        super().set_wm_class(WM_CLASS)  # type: ignore[misc]
+        process = properties.atom(self._x_display, "_NET_WM_PID")
+        properties.write_longs(self._x_display, self._window, process, XA_CARDINAL, [os.getpid()])
 
     @property
     def fullscreen(self: Any) -> bool:

@@ -40,7 +40,7 @@ class Drop:
         if wanted in types:
             self._xdnd_format = wanted
 
-    @XlibEventHandler(xlib.SelectionNotify)
+    @XlibEventHandler(xlib.SelectionNotify)  # type: ignore[untyped-decorator]
     def _event_selection_notification(self: Any, event: xlib.XEvent) -> None:
         answer = event.xselection
         if not answer.property or answer.selection != self._xdnd_atoms["XdndSelection"]:

@@ -34,7 +34,7 @@ class Text:
         if not self.display._x_im and os.environ.get("XMODIFIERS"):
             xlib.XSetLocaleModifiers(b"")
             self.display._x_im = xlib.XOpenIM(self.display._display, None, None, None)
-        super()._create()
+        super()._create()  # type: ignore[misc]
 
     def on_deactivate(self: Any) -> None:
         """A key that is released elsewhere can be pressed here again."""
