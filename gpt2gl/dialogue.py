@@ -35,6 +35,11 @@ class Dialogue:
         self._n_answers = 0
         self._dropped = 0  # tokens that the last prompt left out
 
+    @property
+    def first_seen(self) -> int:
+        """The first of the turns that the last prompt had room for."""
+        return self._first_seen
+
     def say(self, text: str) -> Iterator[Event]:
         """Add a turn of the user's, and yield the events of the answer to it.
 
@@ -150,7 +155,8 @@ class Dialogue:
 
     def _fitting(self, prompt: Callable[[], list[int]]) -> list[int]:
         """The prompt, without the oldest turns if there is not room for it and an answer."""
-        self._first_seen = min(self._first_seen, len(self.turns))
+        if self._first_seen >= len(self.turns):  # these are other turns
+            self._first_seen = 0
         tokens = whole = prompt()
         n_positions = self.session.model.config.n_positions
         room = min(self.options.max_tokens, n_positions // 4)
