@@ -6,28 +6,30 @@ What the command line, the window and users of the library call.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpt2gl.errors import Gpt2glError, TokenizerError
+from gpt2gl.errors import Gpt2glError, OptionError, TokenizerError
 from gpt2gl.generation import Event, Generation
+from gpt2gl.inside import Inside
 from gpt2gl.run import Rows, Run
 from gpt2gl.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     # Importing the model imports OpenGL, which takes longer than to refuse a bad option.
     from gpt2gl.models.gpt2 import GPT2
+    from gpt2gl.models.gpt2_capture import Capture
 
 # Tokens after which what is encoded so far counts as encoded: for progress, and so that an
 # interrupted prompt need not start over. The model encodes no more than these at once.
 CHUNK = 128
 
 
-class Session:
+class Session(Inside):
     """A model on a device, with the text its cache holds.
 
     One text at a time, from the thread that loaded the model; only `cancel` may be called from
@@ -45,6 +47,10 @@ class Session:
         self._thread = threading.get_ident()
         self._user: object | None = None  # who encodes now
         self._closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
 
     @property
     def is_cancelled(self) -> bool:
@@ -105,10 +111,13 @@ class Session:
         with the policy `stop`.
 
         Raises:
-            OptionError: `n` is not positive, or the context policy is another one.
+            OptionError: `n` is not positive, the context policy is another one, or the model
+                runs under interventions.
             As `generate`.
         """
         self._require_usable()
+        if self.interventions:
+            raise OptionError("interventions hold for one text at a time: use generate()")
         rows = Rows(self, self.prompt_tokens(prompt), n, options or Generation())
         self._cancelled.clear()
         return rows.events()
@@ -143,6 +152,11 @@ class Session:
     def n_encoded(self) -> int:
         """How many tokens the cache holds."""
         return len(self._cached)
+
+    @property
+    def encoded(self) -> tuple[int, ...]:
+        """The tokens that the cache holds."""
+        return tuple(self._cached)
 
     def encode_steps(self, tokens: Sequence[int]) -> Iterator[None]:
         """Bring the cache to `tokens`, encoding only what differs from the text it holds.
@@ -193,15 +207,48 @@ class Session:
             yield rows
             self._require_still(user)
 
-    def trace(self, tokens: Sequence[int]) -> Mapping[str, NDArray[Any]]:
-        """Every named tensor of a pass over `tokens`; see `gpt2gl.models.gpt2_trace`.
+    def capture(self, *kinds: str, memory_limit: int = 1 << 30) -> Capture | None:
+        """Keep scores or activations of every text from now on, on the GPU, for a window to draw
+        and `Capture.read_...` to read; without kinds, no more. See `gpt2gl.models.gpt2_capture`.
+
+        The next text is encoded from its first token, also the one that is being generated; the
+        call belongs between two events of a generation. What a former call kept is let go.
+
+        Args:
+            kinds: of attention, residual, resid_mid, mlp.
+            memory_limit: bytes on the GPU above which halves are kept, and then no more.
 
         Raises:
-            ContextLengthError, OptionError, Gpt2glError: as `logits`.
+            OptionError: no such kind.
+            DeviceError: the GPU has no room, or the limit is too low; nothing is kept then.
+            Gpt2glError: as `generate`.
         """
-        self._begin(tokens)
+        self._require_usable()
+        model = self.model
+        if model.capture is not None:
+            model.capture.close()
+            model.capture = None
+        if not kinds:
+            return None
+        from gpt2gl.models.gpt2_capture import Capture
+
+        positions = len(self._cached) + 1
+        model.capture = Capture(model, kinds, positions=positions, memory_limit=memory_limit)
         self._cached = []
-        return self.model.trace(tokens)
+        return model.capture
+
+    def _replace_text(self, tokens: Sequence[int], steps: Iterator[None]) -> Iterator[None]:
+        user = self._begin(tokens)
+        self._cached = []
+        for _ in steps:
+            yield
+            self._require_still(user)
+            # Another model may have drawn on the context since.
+            self.model.device.take()
+
+    def _forget_text(self) -> None:
+        self._cached = []
+        self._user = object()
 
     def _begin(self, tokens: Sequence[int], known: int = 0) -> object:
         """Claim the cache; whoever had it before is told when they go on."""

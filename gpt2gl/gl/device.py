@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from OpenGL import GL
 
-from gpt2gl.errors import DeviceError
 from gpt2gl.gl import limits as gl_limits
+from gpt2gl.gl import state
 from gpt2gl.gl.call import Band, Bands, Block, Call, GLCalls, Prepared, Script, Step
 from gpt2gl.gl.calls import Calls
 from gpt2gl.gl.context import Context
+from gpt2gl.gl.faults import described, device_errors, release
 from gpt2gl.gl.framebuffers import Framebuffers
 from gpt2gl.gl.limits import Limits
 from gpt2gl.gl.pool import TexturePool
@@ -55,21 +56,6 @@ MAX_ROWS = 128
 STEP_BINDING = 0
 # Binding 0 of a window toolkit (pyglet keeps its matrices there) must survive, see `end`.
 FIRST_BLOCK_BINDING = 4
-# Of these a pass has an input each at most.
-TEXTURE_UNITS = 8
-# How rows lie in host memory and in uniform blocks: one after the other, without gaps.
-PIXEL_STORE = {
-    GL.GL_PACK_ALIGNMENT: 4,
-    GL.GL_PACK_ROW_LENGTH: 0,
-    GL.GL_PACK_SKIP_ROWS: 0,
-    GL.GL_PACK_SKIP_PIXELS: 0,
-    GL.GL_UNPACK_ALIGNMENT: 4,
-    GL.GL_UNPACK_ROW_LENGTH: 0,
-    GL.GL_UNPACK_IMAGE_HEIGHT: 0,
-    GL.GL_UNPACK_SKIP_ROWS: 0,
-    GL.GL_UNPACK_SKIP_PIXELS: 0,
-    GL.GL_UNPACK_SKIP_IMAGES: 0,
-}
 
 
 class Device:
@@ -81,9 +67,10 @@ class Device:
         limit: largest values to plan for, by name of a `Limits` field, below the driver's own.
 
     Raises:
-        DeviceError: the driver is too old.
+        DeviceError: the driver is too old, out of memory or lost.
     """
 
+    @device_errors()
     def __init__(self, context: Context, *, tuning: Tuning | None = None, **limit: int) -> None:
         self.context = context
         context.make_current()
@@ -96,54 +83,36 @@ class Device:
         self.framebuffers = Framebuffers()
         self.programs = ProgramCache(self.limits.glsl)
         self._gl = Calls()
-        self._vertex_array = int(GL.glGenVertexArrays(1))
         self._buffers: list[int] = []
         self._blocks: list[Block] = []
         self._epoch = 0
         self._step_data = np.zeros(4 + MAX_ROWS, np.int32)
-        self._step = self._buffer(self._step_data.nbytes)
         self.draws = 0
-        self.begin()
+        self._vertex_array = int(GL.glGenVertexArrays(1))
+        try:
+            self._step = self._buffer(self._step_data.nbytes)
+            self.begin()
+        except BaseException:
+            self.close()
+            raise
 
     # State -------------------------------------------------------------------------------------
 
+    @device_errors()
     def begin(self) -> None:
         """Take over the context: set every state a pass depends on."""
-        for capability in (
-            GL.GL_BLEND,
-            GL.GL_SCISSOR_TEST,
-            GL.GL_DEPTH_TEST,
-            GL.GL_CULL_FACE,
-            GL.GL_STENCIL_TEST,
-            GL.GL_RASTERIZER_DISCARD,
-        ):
-            GL.glDisable(capability)
-        GL.glColorMask(True, True, True, True)
-        GL.glBlendFunc(GL.GL_ONE, GL.GL_ONE)
-        GL.glBlendEquation(GL.GL_FUNC_ADD)
-        GL.glBindVertexArray(self._vertex_array)
-        for name, value in PIXEL_STORE.items():
-            GL.glPixelStorei(name, value)
-        # A sampler object overrides the filters of the texture in its unit.
-        for unit in range(TEXTURE_UNITS):
-            GL.glBindSampler(unit, 0)
-        for buffer in (GL.GL_PIXEL_PACK_BUFFER, GL.GL_PIXEL_UNPACK_BUFFER):
-            GL.glBindBuffer(buffer, 0)
+        state.take_over(self._vertex_array)
         GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, FIRST_BLOCK_BINDING + STEP_BINDING, self._step)
         for block in self._blocks:
             GL.glBindBufferBase(GL.GL_UNIFORM_BUFFER, block.binding, block.buffer)
         self._epoch += 1
         self.context.owner = self
 
+    @device_errors()
     def end(self) -> None:
         """Give the context back: no framebuffer, program, vertex array or buffer of ours bound."""
-        GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, 0)
-        GL.glUseProgram(0)
-        GL.glBindVertexArray(0)
-        GL.glBindBuffer(GL.GL_PIXEL_PACK_BUFFER, 0)
-        GL.glActiveTexture(GL.GL_TEXTURE0)
-        GL.glBindTexture(GL.GL_TEXTURE_2D_ARRAY, 0)
         self.context.owner = None
+        _make(state.hand_back())
 
     def take(self) -> None:
         """`begin`, unless the context is in this device's hands already."""
@@ -157,13 +126,9 @@ class Device:
         Raises:
             DeviceError: out of memory, context lost, or a mistake of ours.
         """
-        code = GL.glGetError()
-        if code == GL.GL_OUT_OF_MEMORY:
-            raise DeviceError("the GPU ran out of memory: use a smaller model or precision")
+        code = int(GL.glGetError())
         if code != GL.GL_NO_ERROR:
-            raise DeviceError(
-                f"OpenGL error {int(code):#x} on {self.limits.renderer}; run 'gpt2gl doctor'"
-            )
+            raise described(code, f"on {self.limits.renderer}")
 
     # Passes ------------------------------------------------------------------------------------
 
@@ -220,9 +185,19 @@ class Device:
         Whoever holds the iterator may use the context in between, if `end` and `begin` are called
         around that. Nothing is allocated, compiled or asked of GL here.
         """
+        try:
+            yield from self._draw(plan, step)
+        except BaseException:
+            # It may have ended between two calls that belong together, such as those around a
+            # blended draw: whoever draws next sets all state anew.
+            self.context.owner = None
+            raise
+
+    def _draw(self, plan: Sequence[Prepared], step: Step) -> Iterator[None]:
         budget = self.fetches_per_draw
         work = 0
         epoch = -1
+        self._epoch += 1  # a plan that waits at a yield binds again what this one changes
         for index, prepared in enumerate(plan):
             script = prepared.script
             if (
@@ -319,6 +294,7 @@ class Device:
 
     # Buffers -----------------------------------------------------------------------------------
 
+    @device_errors()
     def block(self, nbytes: int, rows: int = 1) -> Block:
         """A uniform block for rows of activations, bound for good to a binding of its own."""
         binding = FIRST_BLOCK_BINDING + STEP_BINDING + 1 + len(self._blocks)
@@ -327,6 +303,7 @@ class Device:
         self._blocks.append(Block(buffer, binding, nbytes, rows))
         return self._blocks[-1]
 
+    @device_errors()
     def _buffer(self, nbytes: int) -> int:
         buffer = int(GL.glGenBuffers(1))
         self._buffers.append(buffer)
@@ -334,6 +311,7 @@ class Device:
         GL.glBufferData(GL.GL_UNIFORM_BUFFER, nbytes, None, GL.GL_DYNAMIC_COPY)
         return buffer
 
+    @device_errors()
     def finish(self) -> None:
         """Wait until everything drawn so far is done; for timing."""
         GL.glFinish()
@@ -343,13 +321,20 @@ class Device:
     def read_texels(
         self, texture: int, layer: int, x: int, y: int, width: int, height: int
     ) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """RGBA float texels [height, width, 4] of one layer, from texel (x, y) on."""
+        """RGBA float texels [height, width, 4] of one layer, from texel (x, y) on.
+
+        Raises:
+            DeviceError: as `check`.
+        """
         self.take()
+        self._epoch += 1
         texels = np.empty((height, width, 4), np.float32)
         framebuffer = self.framebuffers.get(((texture, layer),))
         self._gl.glBindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
         pointer = texels.ctypes.data_as(ctypes.c_void_p)
         self._gl.glReadPixels(x, y, width, height, GL.GL_RGBA, GL.GL_FLOAT, pointer)
+        # Whatever fails on the device shows here at the latest, and memory then holds anything.
+        self.check()
         return texels
 
     def trim(self) -> None:
@@ -372,14 +357,17 @@ class Device:
         if self._vertex_array == 0:
             return
         self.context.make_current()
-        self.end()  # GL keeps a deleted program for as long as it is in use
+        self.context.owner = None
+        release(*state.hand_back())  # GL keeps a deleted program for as long as it is in use
         self.framebuffers.close()
         self.pool.close()
         self.programs.close()
-        GL.glDeleteBuffers(len(self._buffers), self._buffers)
+        release(
+            (GL.glDeleteBuffers, (len(self._buffers), self._buffers)),
+            (GL.glDeleteVertexArrays, (1, [self._vertex_array])),
+        )
         self._buffers.clear()
         self._blocks.clear()
-        GL.glDeleteVertexArrays(1, [self._vertex_array])
         self._vertex_array = 0
 
     def __enter__(self) -> Device:

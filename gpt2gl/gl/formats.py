@@ -27,6 +27,10 @@ class Format:
 FORMATS = {
     "r32f": Format(GL.GL_R32F, GL.GL_RED, GL.GL_FLOAT, "sampler2DArray", np.float32, 1),
     "rgba32f": Format(GL.GL_RGBA32F, GL.GL_RGBA, GL.GL_FLOAT, "sampler2DArray", np.float32, 4),
+    # Drawn to and read as floats; nothing is uploaded in it.
+    "rgba16f": Format(
+        GL.GL_RGBA16F, GL.GL_RGBA, GL.GL_HALF_FLOAT, "sampler2DArray", np.float16, 4
+    ),
     "rgba32ui": Format(
         GL.GL_RGBA32UI, GL.GL_RGBA_INTEGER, GL.GL_UNSIGNED_INT, "usampler2DArray", np.uint32, 4
     ),

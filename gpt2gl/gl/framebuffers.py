@@ -5,8 +5,11 @@ from __future__ import annotations
 from OpenGL import GL
 
 from gpt2gl.errors import DeviceError
+from gpt2gl.gl.faults import device_errors, release
 
 Attachments = tuple[tuple[int, int], ...]  # (texture, layer) of each colour attachment
+# In place of a layer: the texture is a plain 2-D one, as a window toolkit shows.
+FLAT = -1
 
 _STATUS = {
     GL.GL_FRAMEBUFFER_INCOMPLETE_ATTACHMENT: "incomplete attachment",
@@ -38,26 +41,37 @@ class Framebuffers:
     def forget(self, textures: set[int]) -> None:
         """Delete the framebuffers that any of these textures is attached to."""
         for attachments in [a for a in self._made if any(t in textures for t, _ in a)]:
-            GL.glDeleteFramebuffers(1, [self._made.pop(attachments)])
+            release((GL.glDeleteFramebuffers, (1, [self._made.pop(attachments)])))
 
     def close(self) -> None:
         for framebuffer in self._made.values():
-            GL.glDeleteFramebuffers(1, [framebuffer])
+            release((GL.glDeleteFramebuffers, (1, [framebuffer])))
         self._made.clear()
 
 
+@device_errors()
 def _create(attachments: Attachments) -> int:
     framebuffer = int(GL.glGenFramebuffers(1))
+    try:
+        _attach(framebuffer, attachments)
+    except BaseException:
+        release((GL.glDeleteFramebuffers, (1, [framebuffer])))
+        raise
+    return framebuffer
+
+
+def _attach(framebuffer: int, attachments: Attachments) -> None:
     GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
     points = [GL.GL_COLOR_ATTACHMENT0 + i for i in range(len(attachments))]
     for point, (texture, layer) in zip(points, attachments, strict=True):
-        GL.glFramebufferTextureLayer(GL.GL_FRAMEBUFFER, point, texture, 0, layer)
+        if layer == FLAT:
+            GL.glFramebufferTexture2D(GL.GL_FRAMEBUFFER, point, GL.GL_TEXTURE_2D, texture, 0)
+        else:
+            GL.glFramebufferTextureLayer(GL.GL_FRAMEBUFFER, point, texture, 0, layer)
     GL.glDrawBuffers(len(points), points)
     status = GL.glCheckFramebufferStatus(GL.GL_FRAMEBUFFER)
     if status != GL.GL_FRAMEBUFFER_COMPLETE:
-        GL.glDeleteFramebuffers(1, [framebuffer])
         reason = _STATUS.get(status, f"status {status:#x}")
         raise DeviceError(
             f"the driver cannot draw to float textures ({reason}): run 'gpt2gl doctor'"
         )
-    return framebuffer

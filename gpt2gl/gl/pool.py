@@ -7,6 +7,7 @@ from collections import Counter
 from OpenGL import GL
 
 from gpt2gl.errors import DeviceError
+from gpt2gl.gl.faults import CONTEXT_LOST, device_errors, release
 from gpt2gl.gl.formats import FORMATS
 
 Shape = tuple[str, int, int, int]
@@ -55,9 +56,9 @@ class TexturePool:
     def trim(self) -> list[int]:
         """Delete the textures that wait to be reused; returns their names."""
         waiting = [texture for textures in self._free.values() for texture in textures]
-        if waiting:
-            GL.glDeleteTextures(len(waiting), waiting)
         self._free.clear()
+        if waiting:
+            release((GL.glDeleteTextures, (len(waiting), waiting)))
         return waiting
 
     def close(self) -> None:
@@ -72,13 +73,24 @@ def nbytes(shape: Shape) -> int:
     return width * height * layers * FORMATS[format_name].texel_bytes
 
 
+@device_errors()
 def _create(shape: Shape) -> int:
+    texture = int(GL.glGenTextures(1))
+    try:
+        _set_up(texture, shape)
+    except BaseException:
+        release((GL.glDeleteTextures, (1, [texture])))
+        raise
+    return texture
+
+
+def _set_up(texture: int, shape: Shape) -> None:
+    """Give a new texture its size, and the sampling under which integer and float textures are
+    complete: by default it would be mipmapped and linear."""
     format_name, width, height, layers = shape
     fmt = FORMATS[format_name]
-    texture = int(GL.glGenTextures(1))
     target = GL.GL_TEXTURE_2D_ARRAY
     GL.glBindTexture(target, texture)
-    # Float and integer textures are incomplete under the default (mipmapped, linear) sampling.
     for name in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
         GL.glTexParameteri(target, name, GL.GL_NEAREST)
     for name in (GL.GL_TEXTURE_WRAP_S, GL.GL_TEXTURE_WRAP_T):
@@ -89,10 +101,10 @@ def _create(shape: Shape) -> int:
             target, 0, fmt.internal, width, height, layers, 0, fmt.pixel, fmt.component, None
         )
     except GL.GLError as error:
-        GL.glDeleteTextures(1, [texture])
+        if error.err == CONTEXT_LOST:
+            raise
         raise DeviceError(
             f"the GPU has no room for a texture of {nbytes(shape) / 2**20:.0f} MB"
             f" ({width} x {height} x {layers} {format_name});"
             " close other programs or use a smaller model or precision"
         ) from error
-    return texture

@@ -16,7 +16,15 @@ from gpt2gl.gl.formats import FORMATS
 from gpt2gl.gl.framebuffers import Attachments
 from gpt2gl.gl.layouts import Layout
 from gpt2gl.gl.pool import nbytes
-from gpt2gl.gl.tensor import RowsGrid, Tensor, WeightGrid, ceil_div, rows_grid, weight_grid
+from gpt2gl.gl.tensor import (
+    BlockGrid,
+    RowsGrid,
+    Tensor,
+    WeightGrid,
+    ceil_div,
+    rows_grid,
+    weight_grid,
+)
 
 Floats = NDArray[np.float32]
 PackedPiece = tuple[int, NDArray[Any], Floats | None]
@@ -161,6 +169,17 @@ def upload_packed(
     return Matrix(weights, scales, layout, k, n)
 
 
+def allocate_blocks(device: Device, grid: BlockGrid, format_name: str, use: str) -> Tensor:
+    """A history, contents undefined.
+
+    Raises:
+        DeviceError: the GPU has no room for it.
+    """
+    return _tensor(
+        device, format_name, grid, grid.texture_width, grid.height, grid.layers, use
+    )
+
+
 def row_attachments(tensor: Tensor) -> Attachments:
     """All layers of a rows tensor as colour attachments: one fragment writes a whole row group."""
     return tuple((tensor.texture, layer) for layer in range(tensor.rows.layers))
@@ -176,7 +195,7 @@ def release(device: Device, *tensors: Tensor | None) -> None:
 def _tensor(
     device: Device,
     format_name: str,
-    grid: RowsGrid | WeightGrid,
+    grid: RowsGrid | WeightGrid | BlockGrid,
     width: int,
     height: int,
     layers: int,

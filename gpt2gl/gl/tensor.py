@@ -184,12 +184,74 @@ def weight_grid(texels_n: int, texels_k: int, max_side: int, max_layers: int) ->
     return grid
 
 
+@dataclass(frozen=True)
+class BlockGrid:
+    """Where a history keeps what belongs to position p of a text, at each of some points.
+
+    Every position has a block of `width` x `lines` texels; texel (x, y) of the block, with y up to
+    `parts * lines`, is ((p % across) * width + x, p // across * lines + y % lines,
+    point * parts + y // lines). What does not fit below each other lies in further `parts`.
+    """
+
+    width: int
+    lines: int
+    capacity: int
+    across: int
+    parts: int
+    points: int
+
+    @property
+    def texture_width(self) -> int:
+        return self.width * self.across
+
+    @property
+    def height(self) -> int:
+        return self.lines * ceil_div(self.capacity, self.across)
+
+    @property
+    def layers(self) -> int:
+        return self.points * self.parts
+
+    def glsl(self) -> str:
+        """The width is left out: a shader asks for the texture's, and need not be compiled again
+        when a history grows."""
+        return f"ivec3({self.lines}, {self.across}, {self.parts})"
+
+    def corner(self, position: int) -> tuple[int, int]:
+        """The first texel of a position's block."""
+        return position % self.across * self.width, position // self.across * self.lines
+
+
+# Blocks side by side: no fewer than the rows that a fragment of a prompt's pass writes.
+ACROSS = (8, 4, 2, 1)
+
+
+def block_grid(
+    width: int, lines: int, capacity: int, points: int, max_side: int, max_layers: int
+) -> BlockGrid:
+    """A grid for blocks of `width` x `lines` texels, cut into parts where they are too many.
+
+    Raises:
+        DeviceError: it does not fit the largest texture.
+    """
+    across = next((n for n in ACROSS if n * width <= max_side), 1)
+    most = max_side // ceil_div(capacity, across)
+    parts = ceil_div(lines, max(1, most))
+    grid = BlockGrid(width, ceil_div(lines, parts), capacity, across, parts, points)
+    if most < 1 or grid.texture_width > max_side or grid.layers > max_layers:
+        raise DeviceError(
+            f"the inspector cannot keep {capacity} positions in textures of side {max_side} with"
+            f" {max_layers} layers: close the panel, or shorten the text"
+        )
+    return grid
+
+
 @dataclass
 class Tensor:
     """A texture on the device with the grid that says where its elements lie."""
 
     texture: int
-    grid: RowsGrid | WeightGrid
+    grid: RowsGrid | WeightGrid | BlockGrid
     format: str
     nbytes: int
 
@@ -197,4 +259,10 @@ class Tensor:
     def rows(self) -> RowsGrid:
         """The grid of a rows tensor; the caller knows that it is one."""
         assert isinstance(self.grid, RowsGrid)
+        return self.grid
+
+    @property
+    def blocks(self) -> BlockGrid:
+        """The grid of a history; likewise."""
+        assert isinstance(self.grid, BlockGrid)
         return self.grid

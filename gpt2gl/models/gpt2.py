@@ -16,11 +16,15 @@ from gpt2gl.gl.device import MAX_ROWS, Device
 from gpt2gl.gl.layouts import LAYOUTS
 from gpt2gl.gl.storage import allocate_rows, read_rows
 from gpt2gl.gl.tensor import Tensor, single_row_shape
+from gpt2gl.interventions import Intervention
 from gpt2gl.kv_cache import allocate_cache
+from gpt2gl.models.gpt2_capture import Capture
+from gpt2gl.models.gpt2_hooks import Edits
 from gpt2gl.models.gpt2_plan import Planner, Scratch
-from gpt2gl.models.gpt2_trace import TraceReader
+from gpt2gl.models.gpt2_trace import trace_steps
 from gpt2gl.models.gpt2_weights import GPT2Weights, Uploader
 from gpt2gl.passes import Dims
+from gpt2gl.tensor_names import matching, tensor_names
 from gpt2gl.weights import Checkpoint
 
 Floats = NDArray[np.float32]
@@ -60,6 +64,9 @@ class GPT2:
         self._scratch: dict[tuple[int, int], Scratch] = {}
         self._batch_logits: dict[int, Tensor] = {}
         self._plans: dict[str, list[Prepared]] = {}
+        self._edits: Edits | None = None
+        # Set by whoever wants to look at the text while it is made.
+        self.capture: Capture | None = None
 
     # Loading -----------------------------------------------------------------------------------
 
@@ -78,7 +85,8 @@ class GPT2:
             raise OptionError(f"unknown layout {layout!r}: choose from {', '.join(LAYOUTS)}")
         uploader = Uploader(device, checkpoint, LAYOUTS[layout], dims_of(checkpoint.config))
         for _ in uploader.steps():
-            yield uploader.bytes_read / uploader.bytes_total
+            yield uploader.fraction
+            device.take()
         assert uploader.weights is not None
         yield cls(device, checkpoint.config, layout, uploader.weights)
 
@@ -103,6 +111,8 @@ class GPT2:
         """
         self.check_tokens(tokens, n_valid)
         start = min(n_valid, len(tokens) - 1)
+        if self.capture is not None:
+            start = self.capture.first_row(start)
         if len(tokens) - start == 1:
             yield from self._decode(tokens[-1], start)
             return
@@ -123,8 +133,12 @@ class GPT2:
         yield from self._run("prefill", step)
 
     def _run(self, plan: str, step: Step) -> Iterator[None]:
-        yield from self.device.draw(self.plan(plan), step)
+        capture = self.capture
+        prepared = self.plan(plan) if capture is None else (yield from capture.plan(plan, step))
+        yield from self.device.draw(prepared, step)
         self.device.check()
+        if capture is not None:
+            capture.drawn(plan, step)
 
     def logits(self) -> Floats:
         """[vocab_size] logits after the last token encoded; waits for the device."""
@@ -150,29 +164,31 @@ class GPT2:
                     pass
             yield read_rows(self.device, output, 0, len(chunk))
 
-    def trace(self, tokens: Sequence[int], *, every_logit: bool = True) -> Mapping[str, Any]:
-        """Every named tensor of one pass over `tokens`; see `gpt2_trace` for names and shapes.
+    def trace(
+        self, tokens: Sequence[int], names: Sequence[str] | None = None
+    ) -> Mapping[str, Any]:
+        """Every named tensor of one pass over `tokens`, or those that match any of `names`; see
+        `gpt2_trace` for names and shapes, `tensor_names` for patterns.
 
         The text in the cache is replaced.
 
         Raises:
-            ContextLengthError, OptionError: as `encode`.
+            ContextLengthError, OptionError: as `encode`; or a pattern matches nothing.
         """
         self.check_tokens(tokens)
-        reader = TraceReader(self, len(tokens))
-        for first in range(0, len(tokens), self.chunk):
-            chunk = tokens[first : first + self.chunk]
-            step = Step(first, len(chunk))
-            self.device.set_step(step, chunk)
-            for prepared in self.plan("trace"):
-                if prepared.call.label == "logits" and not every_logit:
-                    continue
-                for _ in self.device.draw((prepared,), step):
-                    pass
-                if prepared.call.label:
-                    reader.on_tensor(prepared.call.label, prepared.call.output, step)
-            self.device.check()
-        return reader.tensors
+        tensors: dict[str, Any] = {}
+        for _ in trace_steps(self, tokens, self.tensor_names(names), tensors.__setitem__):
+            pass
+        return tensors
+
+    def tensor_names(self, patterns: Sequence[str] | None = None) -> tuple[str, ...]:
+        """The names that any of the patterns matches, by default all, in order of computation.
+
+        Raises:
+            OptionError: a pattern matches nothing.
+        """
+        names = tensor_names(self.config.n_layer)
+        return names if patterns is None else matching(patterns, names)
 
     def check_tokens(self, tokens: Sequence[int], known: int = 0) -> None:
         """Refuse what cannot be encoded; the first `known` tokens have been checked before.
@@ -194,17 +210,72 @@ class GPT2:
                     " use this model's own tokenizer"
                 )
 
+    # Interventions -----------------------------------------------------------------------------
+
+    @property
+    def interventions(self) -> tuple[Intervention, ...]:
+        """What the model runs under now."""
+        return () if self._edits is None else self._edits.interventions
+
+    def intervene(self, interventions: Sequence[Intervention]) -> None:
+        """Run under these interventions from now on, instead of those before; none ends it.
+
+        Keys and values in the cache are those of the model before, so the caller encodes its
+        text from the first token again.
+
+        Raises:
+            OptionError: one does not fit the model; those before stay.
+            DeviceError: the GPU has no room for them; those before stay.
+        """
+        if self._edits is not None and interventions and self._edits.replace(interventions):
+            return
+        new = Edits(self, interventions) if interventions else None
+        if self._edits is not None:
+            self._edits.close()
+        self._edits = new
+
     # Plans -------------------------------------------------------------------------------------
 
     def plan(self, name: str) -> list[Prepared]:
         """The prepared calls of a plan, recorded at its first use."""
-        if name not in self._plans:
-            self._plans[name] = self.device.record(self._calls(name))
-        return self._plans[name]
+        plans = self._plans if self._edits is None else self._edits.plans
+        if name not in plans:
+            plans[name] = self.device.record(self._calls(name))
+        return plans[name]
+
+    def warm_up(self) -> Iterator[float]:
+        """Compile and draw once what a text needs, pass by pass, so that no later step is long.
+
+        Drivers compile at the first draw with a program rather than before. Yields the fraction
+        done. The text in the cache is replaced.
+        """
+        names = ("prefill", "prefill_head", "decode")
+        calls = [(name, self._calls(name)) for name in names]
+        total = 2 * sum(len(each) for _, each in calls)
+        done = 0
+        for name, each in calls:
+            for call in each:
+                self.device.prepare(call)  # programs are kept, so the plan finds them made
+                done += 1
+                yield done / total
+            step = Step(0, 1)
+            self.device.set_step(step, (0,))
+            for prepared in self.plan(name):
+                for _ in self.device.draw((prepared,), step):
+                    yield done / total
+                    self.device.take()
+                done += 1
+            self.device.check()
 
     def _calls(self, name: str) -> list[Call]:
         one = self._scratch_of(1, 1)
         many = self._scratch_of(self.device.limits.rows_per_fragment, self.chunk)
+        edits = self._edits
+        if edits is None:
+            return self._unedited(name, one, many)
+        return list(edits.applied(self._unedited(name, edits.scratch(one), edits.scratch(many))))
+
+    def _unedited(self, name: str, one: Scratch, many: Scratch) -> list[Call]:
         if name == "trace":
             return [*self.planner.plain(many), *self.planner.plain_head(many)]
         if name == "row_logits":
@@ -212,8 +283,9 @@ class GPT2:
         if name == "prefill_head":
             return self.planner.head(many.x[0], one, self._logits)
         s = one if name == "decode" else many
-        # A layout that does not fold LayerNorm has only the plain reading.
-        layers = getattr(self.planner, name) if LAYOUTS[self.layout].fold_ln else self.planner.plain
+        # A layout that does not fold LayerNorm has only the plain reading, and so have edits.
+        fused = LAYOUTS[self.layout].fold_ln and self._edits is None
+        layers = getattr(self.planner, name) if fused else self.planner.plain
         return [*layers(s), *(self.planner.head(s.x[0], s, self._logits) if s is one else ())]
 
     def _scratch_of(self, rows: int, max_rows: int) -> Scratch:

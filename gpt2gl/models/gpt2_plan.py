@@ -92,10 +92,11 @@ class Planner:
         p = Passes(self.device, self.dims, 1)
         blocks = self._group_blocks(s)
         parts, stats = s.parts(), s.parts()
-        calls = [p.embed(self.weights.wte, self.weights.wpe, s.x[0], capture=blocks["x"])]
+        x = blocks["x"]
+        calls = [p.embed(self.weights.wte, self.weights.wpe, s.x[0], capture=x, label="embed")]
         for i, (layer, kv) in enumerate(zip(self.weights.layers, self.cache.layers, strict=True)):
             calls += self._decode_attention(p, s, i, layer, kv, blocks, (parts, stats))
-            calls += self._decode_mlp(p, s, layer, blocks)
+            calls += self._decode_mlp(p, s, i, layer, blocks)
         return calls
 
     def _decode_attention(
@@ -127,7 +128,7 @@ class Planner:
                 cache=True,
                 x_block=x_block,
             ),
-            p.attention_scores(s.q, kv, s.scores, self.scale(i)),
+            p.attention_scores(s.q, kv, s.scores, self.scale(i), label=f"h.{i}.attn.scores"),
             p.attention_mix_split(s.scores, kv, *parts),
             p.attention_combine(*parts, s.z, capture=blocks["z"]),
             p.linear(
@@ -138,11 +139,12 @@ class Planner:
                 residual=s.x[0],
                 x_block=blocks["z"],
                 capture=x_block,
+                label=f"h.{i}.resid_mid",
             ),
         ]
 
     def _decode_mlp(
-        self, p: Passes, s: Scratch, layer: LayerWeights, blocks: dict[str, Block | None]
+        self, p: Passes, s: Scratch, i: int, layer: LayerWeights, blocks: dict[str, Block | None]
     ) -> list[Call]:
         fc, proj = layer.c_fc, layer.mlp_c_proj
         norm, stats = self._single_norm(p, s.x[1], s.norm_parts)
@@ -150,6 +152,7 @@ class Planner:
         fused = self.device.tuning.x_blocks
         # An activation of a sum cannot be split like the sum, so where sums are, it is a pass.
         hidden = s.mid if fused else s.fc
+        act = f"h.{i}.mlp.act"
         return [
             *stats,
             p.linear(
@@ -161,8 +164,9 @@ class Planner:
                 activation=function if fused else None,
                 x_block=blocks["x"],
                 capture=blocks["mid"],
+                label=act if fused else "",
             ),
-            *(() if fused else (p.activate(hidden, s.mid, function),)),
+            *(() if fused else (p.activate(hidden, s.mid, function, label=act),)),
             p.linear(
                 s.mid,
                 proj.matrix,
@@ -171,6 +175,7 @@ class Planner:
                 residual=s.x[1],
                 x_block=blocks["mid"],
                 capture=blocks["x"],
+                label=f"h.{i}.resid_post",
             ),
         ]
 
@@ -218,36 +223,35 @@ class Planner:
         heads = 4 * self.dims.ep4
         norm = Norm(stats)
         x, z, mid = blocks["x"], blocks["z"], blocks["mid"]
-        calls = [p.embed(self.weights.wte, self.weights.wpe, s.x[0], capture=x)]
+        calls = [p.embed(self.weights.wte, self.weights.wpe, s.x[0], capture=x, label="embed")]
         caches = zip(self.weights.layers, self.cache.layers, written.layers, strict=True)
         for i, (layer, kv, new) in enumerate(caches):
+            name = f"h.{i}"
             w, bias = layer.c_attn.matrix, layer.c_attn.bias
             proj, fc, out = layer.attn_c_proj, layer.c_fc, layer.mlp_c_proj
             tail = new if tails else None
             from_x: dict[str, Any] = {"norm": norm, "x_block": x}
+            to_mid: dict[str, Any] = {"activation": self.config.activation_function, "capture": mid}
+            from_z: dict[str, Any] = {"residual": s.x[0], "x_block": z, "capture": x}
+            from_mid: dict[str, Any] = {"residual": s.x[1], "x_block": mid, "capture": x}
+            scores = f"{name}.attn.scores"
             calls += [
                 p.row_stats(s.x[0], stats, x_block=x),
                 p.linear(s.x[0], w, bias, s.q, columns=heads, **from_x),
                 p.linear(
                     s.x[0], w, bias, new, first=heads, columns=2 * heads, cache=True, **from_x
                 ),
-                p.attention_scores(s.q, kv, s.scores, self.scale(i), tail=tail),
+                p.attention_scores(s.q, kv, s.scores, self.scale(i), tail=tail, label=scores),
                 p.attention_mix(s.scores, kv, s.z, tail=tail, capture=z),
                 p.linear(
-                    s.z, proj.matrix, proj.bias, s.x[1], residual=s.x[0], x_block=z, capture=x
+                    s.z, proj.matrix, proj.bias, s.x[1], label=f"{name}.resid_mid", **from_z
                 ),
                 p.row_stats(s.x[1], stats, x_block=x),
                 p.linear(
-                    s.x[1],
-                    fc.matrix,
-                    fc.bias,
-                    s.mid,
-                    activation=self.config.activation_function,
-                    capture=mid,
-                    **from_x,
+                    s.x[1], fc.matrix, fc.bias, s.mid, label=f"{name}.mlp.act", **to_mid, **from_x
                 ),
                 p.linear(
-                    s.mid, out.matrix, out.bias, s.x[0], residual=s.x[1], x_block=mid, capture=x
+                    s.mid, out.matrix, out.bias, s.x[0], label=f"{name}.resid_post", **from_mid
                 ),
             ]
         return calls

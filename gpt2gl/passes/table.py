@@ -23,6 +23,7 @@ PASSES = {
         Pass("attention_apply", "attention_apply.frag", ("probs", "kv")),
         Pass("activate", "activate.frag", ("x",)),
         Pass("add", "add.frag", ("x", "residual")),
+        Pass("edit", "edit.frag", ("x", "slots", "gain", "offset")),
     )
 }
 

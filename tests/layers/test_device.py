@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,14 +11,14 @@ from OpenGL import GL
 from gpt2gl.errors import DeviceError
 from gpt2gl.gl.call import Prepared, Step
 from gpt2gl.gl.context import Context
-from gpt2gl.gl.device import TEXTURE_UNITS, Device
+from gpt2gl.gl.device import Device
 from gpt2gl.gl.framebuffers import Framebuffers
 from gpt2gl.gl.pool import TexturePool
-from gpt2gl.gl.program import ProgramCache
+from gpt2gl.gl.state import TEXTURE_UNITS
 from gpt2gl.gl.storage import allocate_rows, row_attachments
 from gpt2gl.gl.tensor import ceil_div
 from gpt2gl.gl.tuning import GPU
-from gpt2gl.kv_cache import KVCache, allocate_cache
+from gpt2gl.kv_cache import allocate_cache
 from gpt2gl.models.gpt2 import GPT2, dims_of
 from gpt2gl.passes import PASSES, Passes
 from tests.conftest import NOTHING, MakeDevice, pending_errors
@@ -296,23 +294,6 @@ def test_release_kv_cache(device: Device) -> None:
     assert used["kv_cache"] == cache.nbytes > 0
     cache.close(device)
     assert (cache.layers, used["kv_cache"], device.pool.live) == ([], 0, 0)
-
-
-def test_every_resource_has_a_release_test() -> None:
-    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
-    tests = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    assert {f"test_release_{name}" for name in RESOURCES.values()} <= tests
-    assert all(hasattr(each, "close") for each in RESOURCES)
-
-
-RESOURCES: dict[type, str] = {
-    Device: "device",
-    TexturePool: "texture_pool",
-    Framebuffers: "framebuffers",
-    ProgramCache: "program_cache",
-    GPT2: "gpt2",
-    KVCache: "kv_cache",
-}
 
 
 # Steady state ------------------------------------------------------------------------------------

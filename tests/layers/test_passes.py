@@ -263,6 +263,7 @@ TESTED = {
     *("softmax", "attention_apply", "attention_mix", "attention_combine"),
     "linear",  # in test_linear.py
     "part_stats",  # in test_tuning.py
+    "edit",  # in test_interventions.py
 }
 
 

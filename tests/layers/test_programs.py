@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gpt2gl.errors import ShaderError
 from gpt2gl.gl import program as program_module
-from gpt2gl.gl.call import Call
-from gpt2gl.gl.device import MAX_ROWS, Device
-from gpt2gl.gl.layouts import LAYOUTS
-from gpt2gl.gl.program import HEADERS, Source, describe_log, expand
-from gpt2gl.gl.tuning import GPU, SOFTWARE
+from gpt2gl.gl.device import Device
+from gpt2gl.gl.program import Source, describe_log, expand
 from gpt2gl.models.gpt2 import GPT2
-from gpt2gl.passes import PASSES, Passes
+from gpt2gl.passes import Passes
 from tests.conftest import MakeDevice
 from tests.engine import blank_rows, dims, normal, put_matrix, put_rows
 from tests.models import checkpoint, config
@@ -163,66 +157,3 @@ def test_an_empty_log() -> None:
     assert describe_log("add", SAMPLE, " \n") == (
         "pass add does not compile: the driver gives no reason"
     )
-
-
-# An independent compiler ---------------------------------------------------------------------
-
-MODELS = {
-    "activations": [config(activation_function=name) for name in ("gelu", "relu", "silu")],
-    "shapes": [
-        config(n_embd=21, n_inner=33, vocab_size=3, n_positions=11),
-        config(n_embd=60, n_head=4, tie_word_embeddings=False, scale_attn_weights=False),
-    ],
-}
-
-
-def calls_of(model: GPT2) -> Iterator[Call]:
-    for plan in ("trace", "prefill", "prefill_head", "decode"):
-        yield from model._calls(plan)
-
-
-def sources(call: Call, version: str) -> Iterator[tuple[str, str]]:
-    """(glslang's name of the stage, text) of both shaders of a call."""
-    defines = {"TOKENS4": MAX_ROWS // 4, **call.defines}
-    yield "vert", expand("fullscreen.vert", defines, version).text
-    yield "frag", expand(call.operation.shader, defines, version).text
-
-
-def all_sources(make_device: MakeDevice) -> tuple[set[tuple[str, str]], set[str]]:
-    """Every distinct shader of small models in all layouts and rows, and the passes seen."""
-    found: set[tuple[str, str]] = set()
-    seen: set[str] = set()
-    limits = ({}, {"max_draw_buffers": 4}, {"max_uniform_block": 64})
-    cases = [(each, "rgba32f", {}, SOFTWARE) for group in MODELS.values() for each in group]
-    cases += [(config(), layout, limit, SOFTWARE) for layout in LAYOUTS for limit in limits]
-    cases += [(config(), layout, {}, GPU) for layout in LAYOUTS]
-    for each, layout, limit, tuning in cases:
-        device = make_device(**limit)
-        device.tuning = tuning
-        model = GPT2.load(device, checkpoint(each), layout)
-        for call in calls_of(model):
-            seen.add(call.operation.name)
-            for version in HEADERS:
-                found.update(sources(call, version))
-    return found, seen
-
-
-def complaints(found: set[tuple[str, str]], folder: Path) -> str:
-    """What glslangValidator says of the shaders; empty if nothing."""
-    files = []
-    for i, (stage, text) in enumerate(sorted(found)):
-        files.append(f"{i}.{stage}")
-        (folder / files[-1]).write_text(text)
-    done = subprocess.run(["glslangValidator", *files], cwd=folder, capture_output=True, text=True)
-    assert done.stdout.split() == files or done.returncode != 0
-    return "" if done.returncode == 0 else done.stdout
-
-
-@pytest.mark.skipif(
-    shutil.which("glslangValidator") is None,
-    reason="glslangValidator is not installed (package glslang-tools; ./test installs it)",
-)
-def test_every_shader_is_valid_in_both_dialects(make_device: MakeDevice, tmp_path: Path) -> None:
-    found, seen = all_sources(make_device)
-    assert seen == set(PASSES)
-    assert complaints(found, tmp_path) == ""
