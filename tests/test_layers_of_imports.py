@@ -31,11 +31,12 @@ ALLOWED_IMPORTS: dict[str, set[str]] = {
     "passes": {"errors", "config", "gl"},
     "kv_cache": {"errors", "config", "gl", "passes"},
     "quantised_file": {"errors", "weights"},
-    "quantised_cache": {"errors", "weights", "hub", "quantised_file"},
+    "quantised_cache": {"errors", "small_files", "weights", "hub", "quantised_file"},
     "models": {
         *("errors", "config", "weights", "gl", "passes", "kv_cache"),
         *("quantised_file", "quantised_cache", "tensor_names", "interventions"),
     },
+    "views": {"errors", "gl", "passes", "models"},
     "memory": {"errors", "config", "gl", "weights"},
     "calibration": {"errors", "small_files", "hub", "gl", "passes"},
     "stop_filter": {"errors"},
@@ -43,8 +44,14 @@ ALLOWED_IMPORTS: dict[str, set[str]] = {
     "presets": {"errors", "config", "sampling", "small_files", "generation"},
     "transcript": {"errors", "small_files", "templates"},
     "run": {"errors", "tokenizer", "sampling", "stop_filter", "generation", "models"},
-    "inside": {"errors", "interventions", "lens", "models"},
+    "inside": {"errors", "gl", "interventions", "lens", "models"},
     "session": {"errors", "tokenizer", "generation", "models", "run", "inside"},
+    "array_files": {"errors", "small_files"},
+    "plots": set(),
+    "inspection": {
+        *("errors", "analysis", "small_files", "lens", "inside", "session"),
+        *("array_files", "plots"),
+    },
     "dialogue": {"errors", "generation", "session", "templates"},
     "loading": {
         *("errors", "config", "resources", "tokenizer", "weights", "hub"),
@@ -63,7 +70,7 @@ ALLOWED_IMPORTS: dict[str, set[str]] = {
         *("gl", "generation", "session", "loading", "verification", "selftest"),
         *("scoring", "presets", "templates", "transcript", "dialogue", "small_files"),
         *("bench", "profiling", "memory", "quantised_cache"),
-        "calibration",
+        *("calibration", "interventions", "inspection"),
     },
     "__main__": {"cli"},
 }
