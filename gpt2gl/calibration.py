@@ -26,6 +26,7 @@ from gpt2gl.errors import CacheError, OptionError
 from gpt2gl.gl.call import Call, Prepared, Step
 from gpt2gl.gl.context import Context
 from gpt2gl.gl.device import Device
+from gpt2gl.gl.faults import device_errors
 from gpt2gl.gl.layouts import LAYOUTS
 from gpt2gl.gl.limits import Limits, query
 from gpt2gl.gl.storage import allocate_rows, upload_matrix, upload_rows
@@ -57,6 +58,8 @@ def candidates(limits: Limits) -> list[Tuning]:
     """The default of the device's kind, then the alternatives worth timing."""
     default = default_tuning(limits)
     others = [(False, 0)] if limits.is_software else [(True, 0), (False, 1536), (False, 6144)]
+    if not limits.blends_floats:
+        others = [each for each in others if each[1] == 0]
     return [default, *(replace(default, x_blocks=x, split_fragments=n) for x, n in others)]
 
 
@@ -68,7 +71,8 @@ def tuning_for(context: Context) -> Tuning | None:
         DeviceError: the driver is too old, or cannot draw a product.
     """
     context.make_current()
-    limits = query()
+    with device_errors():
+        limits = query()
     path = _path(limits)
     found = _read(path)
     if found is not None:

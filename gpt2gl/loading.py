@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -25,12 +25,15 @@ from gpt2gl.weights import Checkpoint, open_checkpoint, random_checkpoint
 
 if TYPE_CHECKING:
     from gpt2gl.gl.device import Device
+    from gpt2gl.gl.limits import Limits
     from gpt2gl.gl.tuning import Tuning
     from gpt2gl.models.gpt2 import GPT2
+    from gpt2gl.selftest import Choice
 
 DEFAULT_MODEL = "storyteller"
 DEFAULT_PRECISION = "fp32"
 RANDOM = "random:"
+_choices: dict[tuple[Limits, str, Tuning], Choice] = {}
 
 
 def load(
@@ -70,7 +73,7 @@ def load(
             if isinstance(step, float):
                 progress(step)
             else:
-                return Session(step, tokenizer, name)
+                return Session(step.model, tokenizer, name, step.notices)
     raise AssertionError("uploading ends with the model")
 
 
@@ -108,7 +111,7 @@ def load_steps(name: str, precision: str, context: Context) -> Iterator[Loading 
             if isinstance(step, float):
                 yield Loading(UPLOADING, step)
             else:
-                yield from _warmed(Session(step, tokenizer, name))
+                yield from _warmed(Session(step.model, tokenizer, name, step.notices))
 
 
 def _open(name: str, opened: Future[tuple[Checkpoint, Tokenizer | None]]) -> None:
@@ -198,26 +201,55 @@ def find_tokenizer(checkpoint: Checkpoint) -> Tokenizer | None:
     return Tokenizer.from_directory(source)
 
 
+@dataclass(frozen=True)
+class _Uploaded:
+    """A model on the device, and what is to be said about how it got there."""
+
+    model: GPT2
+    notices: tuple[str, ...]
+
+
 def _upload(
     context: Context, checkpoint: Checkpoint, precision: str, tuning: Tuning | None
-) -> Iterator[float | GPT2]:
+) -> Iterator[float | _Uploaded]:
     """Yields the fraction uploaded, last the model; frees everything where that comes not to be."""
     # These import OpenGL: slow, and not before the context has chosen its platform.
     from gpt2gl.gl.device import Device
     from gpt2gl.gl.layouts import PRECISIONS
-    from gpt2gl.gl.probe import probe_float_targets
     from gpt2gl.models.gpt2 import GPT2
 
     if precision not in PRECISIONS:
         raise OptionError(f"--precision is {precision}; allowed: {' | '.join(PRECISIONS)}")
+    choice = yield from _tried(context, PRECISIONS[precision], tuning)
     with ExitStack() as stack:
-        device = stack.enter_context(Device(context, tuning=tuning))
-        probe_float_targets(device)
-        _require_room(device, checkpoint, PRECISIONS[precision])
-        for step in GPT2.load_steps(device, checkpoint, PRECISIONS[precision]):
-            if isinstance(step, GPT2):
+        device = stack.enter_context(Device(context, tuning=choice.tuning))
+        _require_room(device, checkpoint, choice.layout)
+        for step in GPT2.load_steps(device, checkpoint, choice.layout):
+            if isinstance(step, float):
+                yield step
+            else:
                 stack.pop_all()
-            yield step
+                yield _Uploaded(step, choice.warnings)
+
+
+def _tried(
+    context: Context, layout: str, tuning: Tuning | None
+) -> Generator[float, None, Choice]:
+    """What of a layout and tuning this driver draws rightly; tried once in a process."""
+    from gpt2gl.gl.limits import query
+    from gpt2gl.gl.tuning import default_tuning
+    from gpt2gl.selftest import choose_layout
+
+    context.make_current()
+    limits = query()
+    key = (limits, layout, tuning or default_tuning(limits))
+    if key not in _choices:
+        with closing(choose_layout(context, layout, key[2])) as steps:
+            for step in steps:
+                yield 0.0
+                if step is not None:
+                    _choices[key] = step
+    return _choices[key]
 
 
 def _measured(context: Context) -> Tuning | None:

@@ -8,7 +8,6 @@ not name keep their defaults.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +20,13 @@ from gpt2gl.config import shown
 from gpt2gl.errors import OptionError
 from gpt2gl.generation import Generation
 from gpt2gl.sampling import SAMPLING_OPTIONS, Number, Sampling
-from gpt2gl.small_files import read_object, shown_path, write_whole
+from gpt2gl.small_files import (
+    make_private_folder,
+    read_object,
+    shown_path,
+    user_folder,
+    write_whole,
+)
 
 CONFIG_DIR_VARIABLE = "GPT2GL_CONFIG_DIR"
 
@@ -76,8 +81,9 @@ BUILT_IN: Mapping[str, Preset] = {
 
 def config_folder() -> Path:
     """Where settings are kept: the platform's folder, or what `GPT2GL_CONFIG_DIR` names."""
-    chosen = os.environ.get(CONFIG_DIR_VARIABLE)
-    return Path(chosen) if chosen else platformdirs.user_config_path("gpt2gl", appauthor=False)
+    return user_folder(
+        CONFIG_DIR_VARIABLE, lambda: platformdirs.user_config_dir("gpt2gl", appauthor=False)
+    )
 
 
 def find_preset(name: str) -> Preset:
@@ -112,7 +118,7 @@ def save_preset(preset: Preset) -> Path:
     """
     path = _own_file(preset.name)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
     except OSError as error:
         where = shown_path(path.parent)
         raise OptionError(

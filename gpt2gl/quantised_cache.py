@@ -27,7 +27,8 @@ from types import TracebackType
 
 from gpt2gl.errors import Gpt2glError
 from gpt2gl.hub.paths import cache_root, make_folder
-from gpt2gl.quantised_file import Damaged, Piece, Reader, Writer, source_of
+from gpt2gl.quantised_file import PART, Damaged, Piece, Reader, Writer, source_of
+from gpt2gl.small_files import drop_leftovers
 from gpt2gl.weights import Checkpoint
 
 # Part of every key: to be raised whenever packing, folding or the format changes.
@@ -102,6 +103,7 @@ class QuantisedCache:
     def _start(self, path: Path) -> None:
         try:
             make_folder(path.parent)
+            drop_leftovers(path.parent, ".", PART)
             self._writer = Writer(path.parent, str(self.source))
         except (OSError, Gpt2glError) as problem:
             _log.debug("packed weights are not kept: %s", problem)

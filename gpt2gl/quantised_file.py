@@ -26,6 +26,7 @@ from gpt2gl.weights.arrays import MappedFile
 MAGIC = b"gpt2glQ1"
 HEADER = struct.Struct("<8sQQQI28x")  # magic, file, index offset, index length, index checksum
 ALIGNMENT = 64
+PART = ".part"  # how the name of a file ends until it is whole
 DTYPES = ("<i4", "<u4", "<f4")
 
 
@@ -92,7 +93,7 @@ class Writer:
         self._records: dict[str, list[Any]] = {}
         self._source = source
         # mkstemp gives the file mode 0600.
-        handle, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=folder)
+        handle, name = tempfile.mkstemp(PART, ".", folder)
         self._temporary = Path(name)
         self._file = os.fdopen(handle, "wb")
         self._file.write(bytes(HEADER.size))

@@ -37,10 +37,20 @@ class Session(Inside):
     raises `Gpt2glError`.
     """
 
-    def __init__(self, model: GPT2, tokenizer: Tokenizer | None, name: str) -> None:
-        """Take over a model, which `close` closes, with the tokenizer it came with, if any."""
+    def __init__(
+        self,
+        model: GPT2,
+        tokenizer: Tokenizer | None,
+        name: str,
+        notices: tuple[str, ...] = (),
+    ) -> None:
+        """Take over a model, which `close` closes, with the tokenizer it came with, if any.
+
+        `notices` are lines on what this driver could not do as asked.
+        """
         self.model = model
         self.name = name
+        self.notices = notices
         self._tokenizer = tokenizer
         self._cached: list[int] = []
         self._cancelled = threading.Event()

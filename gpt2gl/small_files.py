@@ -6,6 +6,8 @@ import contextlib
 import os
 import stat
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ from gpt2gl.config import parse_json_object, shown
 from gpt2gl.errors import Gpt2glError, OptionError
 
 MAX_BYTES = 1 << 20
+# How the names of files end that are not whole yet.
+TEMPORARY = ".gpt2gl-part"
+LEFTOVER_SECONDS = 3600
 
 
 def read_object(path: Path, error: type[Gpt2glError]) -> dict[str, Any]:
@@ -62,9 +67,64 @@ def shown_path(path: Path) -> str:
     return text if text.isprintable() else shown(text, 200)
 
 
+def printable(text: str) -> str:
+    """A text with what could move a terminal's cursor, or is no character, escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def user_path(text: str, where: str) -> Path:
+    """The path that a person gave, a leading ~ replaced by the home folder.
+
+    Raises:
+        OptionError: there is no such home folder; `where` names the option or variable.
+    """
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise OptionError(
+            f"{where} is {shown(text, 200)} and there is no such home folder:"
+            " give the whole path"
+        ) from None
+
+
+def user_folder(variable: str, standard: Callable[[], str]) -> Path:
+    """The folder that an environment variable names, else the platform's standard one.
+
+    Where a user has no home folder this is a path at which nothing can be read or written.
+
+    Raises:
+        OptionError: the variable names a home folder that does not exist.
+    """
+    chosen = os.environ.get(variable)
+    if chosen:
+        path = user_path(chosen, variable)
+        # A current folder that was deleted has no path.
+        with contextlib.suppress(OSError):
+            return path.absolute()
+        return path
+    # Without a home some releases of platformdirs raise RuntimeError, and others give "~/.cache" as
+    # it stands, which would be made in the current folder.
+    with contextlib.suppress(RuntimeError):
+        path = Path(standard())
+        if path.is_absolute():
+            return path
+    return Path(os.devnull, "gpt2gl")
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder and those above it, of mode 0700; OSError if that cannot be."""
+    missing = [each for each in (path, *path.parents) if not each.is_dir()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o700, exist_ok=True)
+
+
 def _replace(path: Path, data: bytes) -> None:
+    prefix = f".{path.name[:40]}."
+    drop_leftovers(path.parent, prefix, TEMPORARY)
     # mkstemp gives the file mode 0600.
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:40]}.", dir=path.parent)
+    handle, temporary = tempfile.mkstemp(TEMPORARY, prefix, path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -76,6 +136,15 @@ def _replace(path: Path, data: bytes) -> None:
             os.unlink(temporary)
         raise
     _sync_folder(path.parent)
+
+
+def drop_leftovers(folder: Path, prefix: str, suffix: str) -> None:
+    """Delete temporary files of a process that was killed; younger ones may be in use."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            ours = path.name.startswith(prefix) and path.name.endswith(suffix)
+            if ours and time.time() - path.stat().st_mtime > LEFTOVER_SECONDS:
+                path.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

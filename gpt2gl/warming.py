@@ -19,9 +19,11 @@ from gpt2gl.gl.context import Context, headless
 from gpt2gl.gl.device import Device
 from gpt2gl.gl.layouts import PRECISIONS
 from gpt2gl.gl.limits import Limits, query
+from gpt2gl.gl.tuning import default_tuning
 from gpt2gl.hub.paths import cache_root, make_folder
 from gpt2gl.loading import find_checkpoint, local_path
 from gpt2gl.models.gpt2 import GPT2
+from gpt2gl.selftest import choose_layout
 from gpt2gl.small_files import write_whole
 from gpt2gl.weights import Checkpoint
 from gpt2gl.weights.arrays import LazyTensor, ZeroArray
@@ -47,11 +49,12 @@ def warm(name: str, precision: str) -> None:
     limits = query()
     if not limits.is_software:
         return
-    with find_checkpoint(name) as checkpoint:
-        with Device(context, tuning=tuning) as device:
-            model = GPT2.load(device, _blank(checkpoint), PRECISIONS[precision])
-            for _ in model.warm_up():
-                pass
+    for _ in choose_layout(context, PRECISIONS[precision], tuning or default_tuning(limits)):
+        pass
+    with find_checkpoint(name) as checkpoint, Device(context, tuning=tuning) as device:
+        model = GPT2.load(device, _blank(checkpoint), PRECISIONS[precision])
+        for _ in model.warm_up():
+            pass
     mark = _mark(limits, name, precision)
     make_folder(mark.parent)
     write_whole(mark, b"")

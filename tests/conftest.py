@@ -1,8 +1,12 @@
-"""Devices for tests, and the checks around each test that uses one.
+"""Devices for tests, and the checks around each test: objects left over, errors, sockets.
 
 A test that asks for a device gets it on the process's one headless context. Before and after it
 no GL error may be pending, and afterwards every object that was made must be gone: by the
-device's own count, and by asking the driver about each name.
+device's own count, and by asking the driver about each name. Whatever a test asks for, what it
+makes in any context must be deleted when it ends, or when its module ends if a fixture of the
+module holds it.
+
+No test reaches the network: see `tests/sockets.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from gpt2gl.errors import DeviceError
 from gpt2gl.gl.context import Context, headless
 from gpt2gl.gl.device import Device
 from tests.gl_objects import GLObjects
+from tests.sockets import SOCKET_FIXTURES, Guard
 
 NOTHING = {"textures": 0, "framebuffers": 0, "programs": 0, "buffers": 0}
 
@@ -40,26 +45,63 @@ def context() -> Context:
 
 
 @pytest.fixture(scope="session")
-def gl_objects(context: Context) -> Iterator[GLObjects]:
+def gl_objects() -> Iterator[GLObjects]:
     objects = GLObjects()
     with pytest.MonkeyPatch.context() as patch:
         objects.watch(patch.setattr)
         yield objects
 
 
+@pytest.fixture(scope="module", autouse=True)
+def clean_module(gl_objects: GLObjects) -> Iterator[None]:
+    """A module deletes every object that it makes, in whatever context."""
+    before = gl_objects.counted()
+    yield
+    assert gl_objects.counted() == before, "the module's tests have left objects"
+
+
 @pytest.fixture(autouse=True)
-def clean_gl(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No error pending around a test with a context; no object left by one with its own device."""
+def clean_gl(request: pytest.FixtureRequest, gl_objects: GLObjects) -> Iterator[None]:
+    """No error pending around a test with a context; no object left by one that shares none."""
+    counted = gl_objects.counted()
     if "context" not in request.fixturenames:
         yield
+        if not _module_fixtures(request):
+            assert gl_objects.counted() == counted
         return
-    objects: GLObjects = request.getfixturevalue("gl_objects")
-    before = objects.alive()
+    request.getfixturevalue("context")
+    before = gl_objects.alive()
     assert pending_errors() == []
     yield
     assert pending_errors() == []
     if not MODULE_WIDE & set(request.fixturenames):
-        assert objects.alive() == before
+        assert gl_objects.alive() == before
+        assert gl_objects.counted() == counted
+
+
+def _module_fixtures(request: pytest.FixtureRequest) -> list[str]:
+    """Fixtures of a test that live longer than it, those of this file left out."""
+    known = request.node._fixtureinfo.name2fixturedefs
+    found = [name for name, definitions in known.items() if definitions[-1].scope != "function"]
+    return [name for name in found if name not in globals()]
+
+
+@pytest.fixture(scope="session")
+def guard() -> Iterator[Guard]:
+    guard = Guard()
+    with pytest.MonkeyPatch.context() as patch:
+        guard.watch(patch.setattr)
+        yield guard
+
+
+@pytest.fixture(autouse=True)
+def no_network(request: pytest.FixtureRequest, guard: Guard) -> Iterator[None]:
+    """Sockets of the internet's kinds only for tests of the hub, and those to this machine only."""
+    allowed = SOCKET_FIXTURES & set(request.fixturenames)
+    marked = request.node.get_closest_marker("loopback")
+    guard.loopback = bool(allowed or marked)
+    yield
+    guard.loopback = False
 
 
 def pending_errors() -> list[int]:
@@ -93,7 +135,12 @@ def module_device(make_module_device: MakeDevice) -> Device:
     return make_module_device()
 
 
-MODULE_WIDE = {"make_module_device", "module_device"}
+@pytest.fixture(scope="module")
+def module_objects(context: Context) -> None:
+    """For a module whose own fixtures keep objects from test to test."""
+
+
+MODULE_WIDE = {"make_module_device", "module_device", "module_objects"}
 
 
 def devices(context: Context, objects: GLObjects) -> Iterator[MakeDevice]:

@@ -1,16 +1,17 @@
-"""Ways to damage a file, and how many damaged files the tests read."""
+"""Ways to damage a file, how many damaged files the tests read, and the tests that do."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-# Of each way in the suite: over 2,000 in all. And of each with `-m soak`.
+# Of each way in the suite, and with `-m soak`. `tests/faults/test_fuzz_total.py` adds them up.
 SUITE_CASES, SOAK_CASES = 180, 4000
 
 # The fixtures of a test make what all its cases share.
@@ -67,3 +68,35 @@ def any_bytes(raw: bytes, draw: Draw) -> bytes:
 def any_value(raw: bytes, draw: Draw) -> bytes:
     """A JSON file with something in it replaced or dropped."""
     return json.dumps(edit_json(json.loads(raw), draw)).encode()
+
+
+# Tests ------------------------------------------------------------------------------------------
+
+
+def fuzz_tests(mutations: Mapping[str, object]) -> tuple[Callable[..., None], Callable[..., None]]:
+    """A module's two tests, of `SUITE_CASES` and of `SOAK_CASES` damaged files in each way.
+
+    The module has a fixture `damage`, a `Damage` that asks for `mutation`, a value of `mutations`.
+    """
+
+    def make(examples: int) -> Callable[..., None]:
+        @pytest.mark.parametrize("mutation", mutations.values(), ids=mutations)
+        @cases(max_examples=examples)
+        @given(data=st.data())
+        def test(damage: Damage, data: st.DataObject) -> None:
+            damage(data.draw)
+
+        return test
+
+    return make(SUITE_CASES), pytest.mark.soak(make(SOAK_CASES))
+
+
+def works_or_says_why(read: Callable[[], object], error: type[Exception], where: str) -> None:
+    """Reading ends in a result, or in one printable line that names the place."""
+    try:
+        read()
+    except error as problem:
+        message = str(problem)
+        assert message.isprintable()
+        assert where in message
+        assert len(message) < 1200

@@ -53,18 +53,19 @@ ALLOWED_IMPORTS: dict[str, set[str]] = {
         *("array_files", "plots"),
     },
     "dialogue": {"errors", "generation", "session", "templates"},
+    "tolerances": set(),
+    "selftest": {"errors", "config", "tolerances", "weights", "gl", "models"},
     "loading": {
         *("errors", "config", "resources", "tokenizer", "weights", "hub"),
-        *("gl", "models", "memory", "session", "calibration"),
+        *("gl", "models", "memory", "session", "calibration", "selftest"),
     },
     "warming": {
-        *("errors", "hub", "small_files", "weights", "gl", "models", "calibration", "loading"),
+        *("errors", "hub", "small_files", "weights", "gl", "models"),
+        *("calibration", "selftest", "loading"),
     },
     "profiling": {"gl", "models"},
     "bench": {"errors", "config", "gl", "session", "profiling"},
-    "tolerances": set(),
     "verification": {"errors", "tolerances", "weights", "session"},
-    "selftest": {"errors", "config", "tolerances", "weights", "gl", "models"},
     "cli": {
         *("errors", "config", "resources", "tokenizer", "sampling", "weights", "hub"),
         *("gl", "generation", "session", "loading", "verification", "selftest"),

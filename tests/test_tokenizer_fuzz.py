@@ -5,20 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gpt2gl.errors import TokenizerError
 from gpt2gl.tokenizer import Tokenizer
 from tests.mutations import (
-    SOAK_CASES,
-    SUITE_CASES,
     Damage,
     Draw,
     Mutation,
     any_bytes,
     any_value,
-    cases,
+    fuzz_tests,
+    works_or_says_why,
 )
 from tests.test_tokenizer_files import END, SINGLE, single_file, write, write_pair
 
@@ -37,17 +34,6 @@ MUTATIONS: dict[str, tuple[str, Mutation]] = {
     "map values": ("special_tokens_map.json", any_value),
     "added values": ("added_tokens.json", any_value),
 }
-each_mutation = pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=MUTATIONS)
-
-
-def reads_or_says_why(folder: Path) -> None:
-    try:
-        Tokenizer.from_directory(folder).encode("abc a")
-    except TokenizerError as error:
-        message = str(error)
-        assert message.isprintable()
-        assert str(folder) in message
-        assert len(message) < 1200
 
 
 @pytest.fixture
@@ -60,23 +46,14 @@ def damage(tmp_path: Path, mutation: tuple[str, Mutation]) -> Damage:
         write_pair(tmp_path, **SETTINGS)
     raw = (tmp_path / name).read_bytes()
 
+    def read() -> None:
+        Tokenizer.from_directory(tmp_path).encode("abc a")
+
     def damage_and_read(draw: Draw) -> None:
         (tmp_path / name).write_bytes(mutate(raw, draw))
-        reads_or_says_why(tmp_path)
+        works_or_says_why(read, TokenizerError, str(tmp_path))
 
     return damage_and_read
 
 
-@each_mutation
-@cases(max_examples=SUITE_CASES)
-@given(data=st.data())
-def test_damaged_tokenizers(damage: Damage, data: st.DataObject) -> None:
-    damage(data.draw)
-
-
-@pytest.mark.soak
-@each_mutation
-@cases(max_examples=SOAK_CASES)
-@given(data=st.data())
-def test_many_more_damaged_tokenizers(damage: Damage, data: st.DataObject) -> None:
-    damage(data.draw)
+test_damaged_tokenizers, test_many_more_damaged_tokenizers = fuzz_tests(MUTATIONS)

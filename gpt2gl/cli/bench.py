@@ -15,8 +15,9 @@ from rich.table import Table
 from gpt2gl import __version__
 from gpt2gl.bench import REPEATS, Plan, Result, Spread, bench, known_precisions, plan_for
 from gpt2gl.cli.loader import load_with_progress
-from gpt2gl.cli.options import PRECISION, ModelOption, TuneOption
+from gpt2gl.cli.options import PRECISION, ModelOption, TuneOption, on_device
 from gpt2gl.loading import find_checkpoint
+from gpt2gl.small_files import printable
 
 if TYPE_CHECKING:
     from gpt2gl.profiling import Profile
@@ -29,6 +30,7 @@ memory. Loading includes the making of random weights, the first token the compi
 """
 
 
+@on_device
 def command(
     model: ModelOption = MODEL,
     precision: Annotated[
@@ -59,7 +61,7 @@ def command(
         typer.echo(json.dumps(report(model, plan, results)))
         return
     console = Console(width=WIDTH, highlight=False)
-    console.print(f"{model} on {results[0].renderer}", markup=False)
+    console.print(printable(f"{model} on {results[0].renderer}"), markup=False)
     console.print(decode_table(results), prefill_table(results), memory_table(results))
     for result in results:
         if result.profile is not None:

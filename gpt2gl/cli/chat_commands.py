@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
 from gpt2gl.cli.options import parse_biases
@@ -20,7 +19,7 @@ from gpt2gl.generation import (
     token_bias,
 )
 from gpt2gl.sampling import SAMPLING_OPTIONS, Number, Sampling
-from gpt2gl.small_files import shown_path
+from gpt2gl.small_files import shown_path, user_path
 from gpt2gl.transcript import save_dialogue
 
 SETTABLE = (*SAMPLING_OPTIONS, *GENERATION_OPTIONS)
@@ -88,7 +87,7 @@ def _quit(chat: Chat, argument: str) -> None:
 def _save(chat: Chat, argument: str) -> None:
     if not argument:
         raise OptionError("/save needs a file name, such as dialogue.md")
-    path = Path(argument).expanduser()
+    path = user_path(argument, "/save")
     dialogue = chat.dialogue
     about = {"model": dialogue.session.name, **changed_settings(dialogue.options)}
     save_dialogue(path, dialogue.turns, about)

@@ -27,6 +27,7 @@ from gpt2gl.cli.options import (
     TuneOption,
     argument_texts,
     number_option,
+    on_device,
     parse_biases,
     read_text,
     with_sampling,
@@ -57,6 +58,7 @@ _WORDS_HELP = "Never generate this text, at the start or after a space; repeatab
 
 @with_preset
 @with_sampling
+@on_device
 def command(
     sampling: Sampling,
     prompt: Annotated[

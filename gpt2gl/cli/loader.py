@@ -6,6 +6,8 @@ import sys
 import time
 from typing import Any
 
+import typer
+
 from gpt2gl.cli.downloads import DownloadView
 from gpt2gl.loading import load
 from gpt2gl.session import Session
@@ -42,11 +44,21 @@ def _rich_bar() -> Any:
     return progress
 
 
+def announce_software(session: Session) -> None:
+    """Say on stderr that the CPU draws, to whoever expects a GPU."""
+    limits = session.model.device.limits
+    if limits.is_software:
+        typer.echo(f"{limits.renderer}: software rendering, the CPU draws", err=True)
+
+
 def load_with_progress(model: str, precision: str, tune: bool = True) -> Session:
     """`gpt2gl.load`, with a bar when it takes over a second, and one while it downloads."""
     bar = _Bar()
     try:
         with DownloadView() as view:
-            return load(model, precision, tune=tune, progress=bar.update, on_download=view.show)
+            session = load(model, precision, tune=tune, progress=bar.update, on_download=view.show)
     finally:
         bar.close()
+    for notice in session.notices:
+        typer.echo(f"gpt2gl: {notice}", err=True)
+    return session

@@ -24,7 +24,7 @@ from gpt2gl.hub.known import KNOWN, KnownModel, hub_id
 from gpt2gl.hub.paths import cache_root
 from gpt2gl.loading import local_path
 from gpt2gl.resources import embedded_models
-from gpt2gl.small_files import shown_path
+from gpt2gl.small_files import printable, shown_path
 from gpt2gl.weights import open_checkpoint
 
 command = typer.Typer(help="List, fetch, import, check and remove models.", **STYLE)
@@ -45,7 +45,7 @@ def listing(context: typer.Context) -> None:
         right = heading in ("size", "parameters")
         table.add_column(heading, justify="right" if right else "left", no_wrap=heading != "about")
     for row in _rows():
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     # A model's name must never be cut: it is there to be copied.
     Console(width=160, markup=False, highlight=False, emoji=False).print(table)
     typer.echo(f"cache: {shown_path(cache_root())}")
@@ -150,7 +150,7 @@ def info(name: NameArgument) -> None:
     if path is not None:
         lines |= {"path": shown_path(path), **_about_path(path)}
     for label, text in lines.items():
-        typer.echo(f"{label:12s} {text}")
+        typer.echo(f"{label:12s} {printable(text)}")
 
 
 def _about_known(known: KnownModel) -> dict[str, str]:

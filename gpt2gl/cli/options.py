@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import reprlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import typer
 
 from gpt2gl.errors import OptionError
 from gpt2gl.generation import TOP_P
+from gpt2gl.gl.context import API_VARIABLE, DEVICE_VARIABLE, chosen
 from gpt2gl.loading import DEFAULT_MODEL, DEFAULT_PRECISION
 from gpt2gl.sampling import SAMPLING_OPTIONS, Number, Sampling, TokenBias
 
@@ -43,6 +45,22 @@ TuneOption = Annotated[
         " the fixed way of its kind. Answers are the same.",
     ),
 ]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        help=f"Which GPU: a number or a part of a name that 'gpt2gl doctor' lists (Linux), or set"
+        f" {DEVICE_VARIABLE}. By default the first that works.",
+    ),
+]
+ApiOption = Annotated[
+    str | None,
+    typer.Option(
+        "--api",
+        help=f"gl or gles, OpenGL 3.3 or OpenGL ES 3.0 (Linux), or set {API_VARIABLE}. By default"
+        " gl where there is one.",
+    ),
+]
 MODEL, PRECISION = DEFAULT_MODEL, DEFAULT_PRECISION
 
 # What `generate` uses where nothing is said: text that stays sensible. `Sampling` itself has
@@ -64,6 +82,24 @@ def number_option(option: Number) -> Any:
 
     metavar = "INTEGER" if option.kind is int else "NUMBER"
     return typer.Option(option.cli, help=option.help, metavar=metavar, parser=parse)
+
+
+def on_device(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `--device` and `--api`, which say where it draws."""
+    signature = inspect.signature(command, eval_str=True)
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, device: str | None, api: str | None, **kwargs: Any) -> Any:
+        with chosen(device, api):
+            return command(*args, **kwargs)
+
+    parameters = list(signature.parameters.values())
+    for name, annotation in (("device", DeviceOption), ("api", ApiOption)):
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(inspect.Parameter(name, kind, default=None, annotation=annotation))
+    wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
+    return wrapped
 
 
 def with_sampling(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -144,17 +180,23 @@ def _bias(argument: str) -> tuple[int | str, float]:
     assert isinstance(option, TokenBias)
     name, _, number = argument.rpartition("=")
     try:
-        token: Any = json.loads(name) if name.startswith('"') else name
+        token: Any = _token(name)
         bias = float(number)
     except ValueError:
         token, bias = "", 0.0
-    if not token or not abs(bias) <= option.limit:
+    if token == "" or not abs(bias) <= option.limit:
         raise OptionError(
-            f'{option.cli} is {argument!r}; allowed: TOKEN_ID=BIAS or "text"=BIAS'
+            f'{option.cli} is {reprlib.repr(argument)}; allowed: TOKEN_ID=BIAS or "text"=BIAS'
             f" with a bias from -{option.limit} to {option.limit}"
         )
-    is_id = not name.startswith('"') and token.isascii() and token.isdigit()
-    return int(token) if is_id else token, bias
+    return token, bias
+
+
+def _token(name: str) -> int | str:
+    """A token's id, or its text; ValueError for a number or a quotation that cannot be read."""
+    if name.startswith('"'):
+        return str(json.loads(name))
+    return int(name) if name.isascii() and name.isdigit() else name
 
 
 def read_text(prompt: str | None, file: Path | None) -> str:

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from gpt2gl.cli.loader import load_with_progress
-from gpt2gl.cli.options import MODEL, PRECISION, ModelOption, PrecisionOption, TuneOption
+from gpt2gl.cli.loader import announce_software, load_with_progress
+from gpt2gl.cli.options import MODEL, PRECISION, ModelOption, PrecisionOption, TuneOption, on_device
 from gpt2gl.errors import OptionError
 from gpt2gl.scoring import Score, WindowScore, combine, score_windows, windows_of
 from gpt2gl.session import Session
@@ -31,6 +31,7 @@ model          {model} {precision}\
 """
 
 
+@on_device
 def command(
     file: Annotated[str, typer.Argument(help="The text, in UTF-8; - reads standard input.")],
     model: ModelOption = MODEL,
@@ -48,6 +49,7 @@ def command(
     """Print log-probabilities, perplexity and bits per byte of a text."""
     text = _read(file)
     with load_with_progress(model, precision, tune) as session:
+        announce_software(session)
         tokens = session.tokenizer.encode(text)
         n_positions = session.model.config.n_positions
         size = n_positions if window is None else window

@@ -6,19 +6,22 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from gpt2gl.cli.downloads import DownloadView
-from gpt2gl.cli.loader import load_with_progress
-from gpt2gl.cli.options import MODEL, PRECISION, ModelOption, PrecisionOption, TuneOption
+from gpt2gl.cli.loader import announce_software, load_with_progress
+from gpt2gl.cli.options import MODEL, PRECISION, ModelOption, PrecisionOption, TuneOption, on_device
 from gpt2gl.errors import Gpt2glError, VerificationError
 from gpt2gl.loading import find_checkpoint
 from gpt2gl.session import Session
+from gpt2gl.small_files import printable
 from gpt2gl.verification import Row, reference, verify
 
 DEFAULT_PROMPT = "Once upon a time there was a king who had three daughters."
 
 
+@on_device
 def command(
     model: ModelOption = MODEL,
     precision: PrecisionOption = PRECISION,
@@ -30,7 +33,9 @@ def command(
     with DownloadView() as view:
         checkpoint = find_checkpoint(model, view.show)
     with load_with_progress(model, precision, tune) as session:
+        announce_software(session)
         tokens = _tokens(session, prompt)
+        session.model.check_tokens(tokens)  # before the reference, whose errors are a developer's
         rows = list(verify(session, reference(against, checkpoint, tokens), tokens))
     _print_table(rows, f"{model} {precision} against {against}, {len(tokens)} tokens")
     failed = [row for row in rows if not row.difference.ok]
@@ -52,7 +57,8 @@ def _tokens(session: Session, prompt: str) -> list[int]:
 
 
 def _print_table(rows: list[Row], title: str) -> None:
-    table = Table(title=title)
+    # A path may look like markup.
+    table = Table(title=escape(printable(title)))
     for heading in ("tensor", "shape", "max abs error", "NMSE", "limit", ""):
         table.add_column(heading, no_wrap=True)
     for row in rows:

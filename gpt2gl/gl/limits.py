@@ -8,6 +8,12 @@ from OpenGL import GL
 
 from gpt2gl.errors import DeviceError
 
+# Parts of the names of renderers that draw with the CPU.
+SOFTWARE_NAMES = (
+    *("llvmpipe", "softpipe", "swiftshader", "software", "swrast"),
+    *("gdi generic", "microsoft basic render"),
+)
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -22,13 +28,13 @@ class Limits:
     max_draw_buffers: int
     max_uniform_block: int
     max_texture_units: int
+    # ES draws to float textures without blending on them unless EXT_float_blend is there.
+    blends_floats: bool = True
 
     @property
     def is_software(self) -> bool:
         """Whether the CPU draws: worth telling a user who expects a GPU."""
-        return any(
-            name in self.renderer.lower() for name in ("llvmpipe", "softpipe", "swiftshader")
-        )
+        return any(name in self.renderer.lower() for name in SOFTWARE_NAMES)
 
     @property
     def rows_per_fragment(self) -> int:
@@ -56,6 +62,7 @@ def query() -> Limits:
         ),
         max_uniform_block=_integer(GL.GL_MAX_UNIFORM_BLOCK_SIZE),
         max_texture_units=_integer(GL.GL_MAX_TEXTURE_IMAGE_UNITS),
+        blends_floats=not is_es or "GL_EXT_float_blend" in extensions(),
     )
     needed = (3, 0) if is_es else (3, 3)
     have = (_integer(GL.GL_MAJOR_VERSION), _integer(GL.GL_MINOR_VERSION))
@@ -65,6 +72,17 @@ def query() -> Limits:
             " update the graphics driver"
         )
     return limits
+
+
+def renderer_name() -> str:
+    """What the driver of the current context calls the device."""
+    return _string(GL.GL_RENDERER)
+
+
+def extensions() -> set[str]:
+    """The names of what the current context offers beyond its version."""
+    names = (GL.glGetStringi(GL.GL_EXTENSIONS, i) for i in range(_integer(GL.GL_NUM_EXTENSIONS)))
+    return {name.decode("ascii", "replace") for name in names if isinstance(name, bytes)}
 
 
 def _string(name: int) -> str:

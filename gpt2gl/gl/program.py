@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
+import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from OpenGL import GL
 
 from gpt2gl.errors import ShaderError
+from gpt2gl.gl.faults import device_errors, release
 from gpt2gl.resources import shader_path
 
 HEADERS = {
@@ -48,6 +50,9 @@ class Source:
         self.origins.append((file, number))
 
 
+Stages = tuple[tuple[int, Source], ...]  # kind of shader, source
+
+
 def expand(shader: str, defines: Mapping[str, object], version: str = "330 core") -> Source:
     """The full source of a shader file: header, defines, includes in place, each file once.
 
@@ -73,8 +78,8 @@ def _expand_into(
     if name in seen:
         return
     seen.add(name)
-    for number, line in enumerate(_read(name, included_from).splitlines(), 1):
-        match = _INCLUDE.match(line)
+    for number, line in enumerate(_read(name, included_from), 1):
+        match = _INCLUDE.match(line) if "#include" in line else None
         if match is None:
             source.add(line, name, number)
             continue
@@ -83,17 +88,23 @@ def _expand_into(
         _expand_into(source, target, seen, (name, number), defines)
 
 
-def _read(name: str, included_from: tuple[str, int]) -> str:
+def _read(name: str, included_from: tuple[str, int]) -> tuple[str, ...]:
     try:
-        path = shader_path(name)
+        return _lines(shader_path, name)
     except ShaderError as error:
         file, line = included_from
         raise ShaderError(f"{file}:{line} includes {name}: {error}") from error
-    return path.read_text(encoding="utf-8")
+
+
+@functools.lru_cache(maxsize=256)
+def _lines(find: Callable[[str], Path], name: str) -> tuple[str, ...]:
+    """A shader file's lines, read once: a model's programs include the same few files over and
+    over."""
+    return tuple(find(name).read_text(encoding="utf-8").splitlines())
 
 
 class ProgramCache:
-    """Compiled programs by the hash of their final sources.
+    """Compiled programs by all that their sources are put together from.
 
     `compiled` counts compilations, so that a test can see there are none after the first token.
     """
@@ -117,59 +128,66 @@ class ProgramCache:
         Raises:
             ShaderError: it does not compile or link; names pass, file, line and the driver's log.
         """
-        stages = (
-            (GL.GL_VERTEX_SHADER, expand(vertex, defines, self.version)),
-            (GL.GL_FRAGMENT_SHADER, expand(shader, defines, self.version)),
-        )
-        text = "\0".join(source.text for _, source in stages)
         # Units and bindings are part of a program's state: other bindings, another program.
-        bound = f"{sorted(samplers.items())}{sorted(blocks.items())}"
-        key = hashlib.sha256(f"{text}\0{bound}".encode()).hexdigest()
+        parts = (sorted(each.items()) for each in (defines, samplers, blocks))
+        key = f"{shader} {vertex} {' '.join(map(str, parts))}"
         if key not in self._programs:
-            program = self._link(name, stages)
-            _bind_units(program, samplers, blocks)
-            self._programs[key] = program
+            stages = (
+                (GL.GL_VERTEX_SHADER, expand(vertex, defines, self.version)),
+                (GL.GL_FRAGMENT_SHADER, expand(shader, defines, self.version)),
+            )
+            self._programs[key] = _program(name, stages, samplers, blocks)
             self.compiled += 1
         return self._programs[key]
 
     def close(self) -> None:
         for program in self._programs.values():
-            GL.glDeleteProgram(program)
+            release((GL.glDeleteProgram, (program,)))
         self._programs.clear()
 
     @property
     def live(self) -> int:
         return len(self._programs)
 
-    def _link(self, name: str, stages: tuple[tuple[int, Source], ...]) -> int:
-        program = int(GL.glCreateProgram())
-        shaders: list[int] = []
-        try:
-            for kind, source in stages:
-                shaders.append(_compile(name, kind, source))
-                GL.glAttachShader(program, shaders[-1])
-            GL.glLinkProgram(program)
-            if not GL.glGetProgramiv(program, GL.GL_LINK_STATUS):
-                log = _first_line(GL.glGetProgramInfoLog(program))
-                raise ShaderError(f"pass {name} does not link: {log}; run 'gpt2gl doctor'")
-        except BaseException:
-            GL.glDeleteProgram(program)
-            raise
-        finally:
-            for shader in shaders:
-                GL.glDeleteShader(shader)
-        return program
+
+@device_errors()
+def _program(
+    name: str,
+    stages: Stages,
+    samplers: Mapping[str, int],
+    blocks: Mapping[str, int],
+) -> int:
+    program = int(GL.glCreateProgram())
+    try:
+        _link(program, name, stages)
+        _bind_units(program, samplers, blocks)
+    except BaseException:
+        release((GL.glUseProgram, (0,)), (GL.glDeleteProgram, (program,)))
+        raise
+    return program
 
 
-def _compile(name: str, kind: int, source: Source) -> int:
-    shader = int(GL.glCreateShader(kind))
+def _link(program: int, name: str, stages: Stages) -> None:
+    shaders: list[int] = []
+    try:
+        for kind, source in stages:
+            shaders.append(int(GL.glCreateShader(kind)))
+            _compile(shaders[-1], name, source)
+            GL.glAttachShader(program, shaders[-1])
+        GL.glLinkProgram(program)
+        if not GL.glGetProgramiv(program, GL.GL_LINK_STATUS):
+            log = _first_line(GL.glGetProgramInfoLog(program))
+            file, _ = stages[-1][1].origins[-1]
+            raise ShaderError(f"pass {name} does not link: {file}: {log}; run 'gpt2gl doctor'")
+    finally:
+        release(*((GL.glDeleteShader, (shader,)) for shader in shaders))
+
+
+def _compile(shader: int, name: str, source: Source) -> None:
     GL.glShaderSource(shader, source.text)
     GL.glCompileShader(shader)
-    if GL.glGetShaderiv(shader, GL.GL_COMPILE_STATUS):
-        return shader
-    log = GL.glGetShaderInfoLog(shader)
-    GL.glDeleteShader(shader)
-    raise ShaderError(describe_log(name, source, _text(log)))
+    if not GL.glGetShaderiv(shader, GL.GL_COMPILE_STATUS):
+        raise ShaderError(describe_log(name, source, _text(GL.glGetShaderInfoLog(shader))))
 
 
 def describe_log(name: str, source: Source, log: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpt2gl.gl.limits import Limits
 
@@ -32,4 +32,6 @@ GPU = Tuning(x_blocks=False, split_fragments=3072, fetches_per_draw=4_000_000)
 
 def default_tuning(limits: Limits) -> Tuning:
     """What is right for most devices of a kind."""
-    return SOFTWARE if limits.is_software else GPU
+    if limits.is_software:
+        return SOFTWARE
+    return GPU if limits.blends_floats else replace(GPU, split_fragments=0)

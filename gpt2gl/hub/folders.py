@@ -70,8 +70,11 @@ def sync_folder(folder: Path) -> None:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Bytes of all files in a folder; 0 where there is none."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """Bytes of all files in a folder; 0 where there is none, or it vanishes meanwhile."""
+    try:
+        return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    except OSError:
+        return 0
 
 
 @contextmanager

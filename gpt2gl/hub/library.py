@@ -13,7 +13,7 @@ from gpt2gl.hub.folders import damaged_files, delete_folder, folder_bytes, take_
 from gpt2gl.hub.known import hub_id, is_local_name
 from gpt2gl.hub.locks import locked
 from gpt2gl.hub.manifest import Manifest, read_manifest
-from gpt2gl.hub.paths import download_folder, model_folder, models_root
+from gpt2gl.hub.paths import download_folder, downloads_root, model_folder, models_root
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,22 @@ def installed() -> list[Installed]:
     root = models_root()
     folders = sorted(root.iterdir()) if root.is_dir() else []
     return [model for folder in folders if (model := _read(folder)) is not None]
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """What is there of a model of the hub whose download was interrupted, or is under way."""
+
+    id: str
+    nbytes: int
+
+
+def unfinished() -> list[Unfinished]:
+    """Every unfinished model in the cache, in order of their ids; `pull` goes on with them."""
+    root = downloads_root()
+    folders = sorted(root.iterdir()) if root.is_dir() else []
+    ids = {folder: hub_id(folder.name.replace("--", "/")) for folder in folders}
+    return [Unfinished(id, folder_bytes(folder)) for folder, id in ids.items() if id is not None]
 
 
 def verify(name: str) -> Iterator[Event]:

@@ -11,28 +11,29 @@ Files are readable by their owner only.
 from __future__ import annotations
 
 import errno
-import os
 from pathlib import Path
 
 import platformdirs
 
 from gpt2gl.errors import CacheError
-from gpt2gl.small_files import shown_path
+from gpt2gl.small_files import make_private_folder, shown_path, user_folder
 
 VARIABLE = "GPT2GL_CACHE_DIR"
 
 
 def cache_root() -> Path:
     """The folder in `GPT2GL_CACHE_DIR`, else `gpt2gl` in the user's cache folder. May not exist."""
-    chosen = os.environ.get(VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    return Path(platformdirs.user_cache_dir("gpt2gl", appauthor=False))
+    return user_folder(VARIABLE, lambda: platformdirs.user_cache_dir("gpt2gl", appauthor=False))
 
 
 def models_root() -> Path:
     """The folder of finished models."""
     return cache_root() / "models"
+
+
+def downloads_root() -> Path:
+    """The folder of those that are not finished."""
+    return cache_root() / "downloads"
 
 
 def model_folder(model_id: str) -> Path:
@@ -42,7 +43,7 @@ def model_folder(model_id: str) -> Path:
 
 def download_folder(model_id: str) -> Path:
     """Where a model lies until then."""
-    return cache_root() / "downloads" / _folder_name(model_id)
+    return downloads_root() / _folder_name(model_id)
 
 
 def lock_path(model_id: str) -> Path:
@@ -52,10 +53,8 @@ def lock_path(model_id: str) -> Path:
 
 def make_folder(path: Path) -> None:
     """Make a folder and those above it, of mode 0700; CacheError if that cannot be."""
-    missing = [each for each in (path, *path.parents) if not each.is_dir()]
     try:
-        for each in reversed(missing):
-            each.mkdir(mode=0o700, exist_ok=True)
+        make_private_folder(path)
     except OSError as error:
         raise cannot_write(path, error) from None
 

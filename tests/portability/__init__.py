@@ -1,0 +1,1 @@
+"""Other drivers and other environments, each in a process of its own."""
