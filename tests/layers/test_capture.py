@@ -257,7 +257,8 @@ def test_a_text_goes_on_when_there_is_no_more_room(load: Load) -> None:
 def test_small_textures(make_device: MakeDevice) -> None:
     """Blocks of heads are spread over layers where they do not fit below each other."""
     source = checkpoint(config(n_positions=104, n_head=12))
-    model = GPT2.load(make_device(max_side=128), source, "rgba32f")
+    # A GPU's own prefill has more rows at a time than such textures hold.
+    model = GPT2.load(make_device(max_side=128, tuning=SOFTWARE), source, "rgba32f")
     model.capture = Capture(model, EVERYTHING)
     assert captured(model).history("attention").kept.blocks.parts == 3
     tokens = some_tokens(model.config, 104)
