@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -15,15 +16,20 @@ from gpt2gl.gl.context import Context
 from gpt2gl.gl.faults import CONTEXT_LOST, described
 from gpt2gl.loading import DEFAULT_MODEL
 from gpt2gl_ui import fonts, theme
+from gpt2gl_ui.app_state import app_state
 from gpt2gl_ui.backend import Backend
 from gpt2gl_ui.chats.store import open_store
 from gpt2gl_ui.chats.tree import Chat
+from gpt2gl_ui.downloads import Downloads
 from gpt2gl_ui.engine import LOADING, READY, Engine
 from gpt2gl_ui.failing import Failures
+from gpt2gl_ui.finding import Finder
 from gpt2gl_ui.frame_loop import FrameLoop
-from gpt2gl_ui.settings import SettingsFile, reset, with_value
+from gpt2gl_ui.inspector.inspector import Inspector
+from gpt2gl_ui.palette import Palette
+from gpt2gl_ui.settings import Settings, SettingsFile, reset, with_value
 from gpt2gl_ui.shelf import Shelf
-from gpt2gl_ui.state import Drop, State
+from gpt2gl_ui.state import MODELS, Drop, State
 from gpt2gl_ui.talk import Talk
 from gpt2gl_ui.testhook import TestHook
 from gpt2gl_ui.toasts import Toasts
@@ -42,6 +48,9 @@ class App:
         settings: kept between runs; change them by `set` and `reset`.
         state: what is open, half written or being edited.
         toasts: notices.
+        inspector: what is looked at and changed inside the model.
+        downloads: models that are being fetched, checked or removed.
+        earlier_model: the one that could answer before the one that was chosen last.
     """
 
     def __init__(self, window: Window) -> None:
@@ -50,6 +59,7 @@ class App:
         self.fonts = fonts.load()
         self.loop = FrameLoop(window, self.backend, self.draw, self.work)
         self.hook = TestHook(self.loop)
+        self.hook.app_state = partial(app_state, self)
         self.toasts = Toasts()
         store, self.writer = open_store(self._save_failed)
         self.settings_file = SettingsFile(self.writer)
@@ -58,9 +68,14 @@ class App:
         self.engine = Engine(Context(window), self.loop.wake)
         self.shelf = Shelf(store, self.toasts, self._chat_shown)
         self.talk = Talk(self, self.shelf.chat)
+        self.inspector = Inspector(self)
+        self.finder = Finder(store)
+        self.downloads = Downloads(self.toasts, self.loop.wake_from_thread, self.load_model)
+        self.earlier_model: str | None = None
         self._unsaved: SimpleQueue[str] = SimpleQueue()
         self._saved_at = 0.0
         self._look: tuple[Any, ...] = ()
+        self._theme: tuple[str, Palette] | None = None  # as chosen, and what it comes to
         window.close_requested = self.quit
         window.files_dropped = self._dropped
         self.failures = Failures(store.folder.root, self._described, self._warn)
@@ -96,6 +111,7 @@ class App:
 
     def close(self) -> None:
         """Free the GPU and wait until everything is on the disk."""
+        self.downloads.close()
         self.engine.close()
         self.shelf.store.close()
         self.writer.close(5.0)
@@ -117,10 +133,17 @@ class App:
         if soon is not None:
             self.loop.request_at(time.monotonic() + soon)
 
+    def _palette(self) -> Palette:
+        """That of the settings; the desktop is asked once for each choice, since it takes long."""
+        choice = self.settings.theme
+        if self._theme is None or self._theme[0] != choice:
+            self._theme = (choice, theme.named(choice))
+        return self._theme[1]
+
     def _apply_look(self) -> None:
         """The theme and sizes of the settings; between frames only."""
         scale = self.settings.ui_scale or self.window.ui_scale
-        look = (theme.named(self.settings.theme), scale, self.settings.font_size / 16)
+        look = (self._palette(), scale, self.settings.font_size / 16)
         if look != self._look:
             self._look = look
             theme.apply(*look)
@@ -131,13 +154,22 @@ class App:
         self._apply_look()
         while not self._unsaved.empty():
             self.toasts.show(self._unsaved.get(), kind="danger", seconds=12)
+        found = self._find()
+        self.downloads.poll(watched=self.state.dialogue == MODELS)
+        drawing = self.inspector.work(deadline)
         more = self.engine.work(deadline)
-        if more and time.monotonic() - self._saved_at > SAVE_SECONDS:
+        if self.engine.is_busy and time.monotonic() - self._saved_at > SAVE_SECONDS:
             self._saved_at = time.monotonic()
             self.shelf.save(self.shelf.chat)
-        return more
-
         self._look_for_loss()
+        return more or found or drawing
+
+    def _find(self) -> bool:
+        """A slice of the search through chats; its results are drawn when they change."""
+        worked = self.finder.work()
+        if worked:
+            self.loop.wake()
+        return worked
 
     # Failing -----------------------------------------------------------------------------------
 
@@ -169,23 +201,26 @@ class App:
         """Change a setting, by its name in `settings.CONTROLS`; a value that is not allowed is
         reported and nothing changes."""
         try:
-            self._change(with_value(self.settings, name, value))
+            self.change(with_value(self.settings, name, value))
         except OptionError as error:
             self.report(error)
 
     def reset(self, name: str) -> None:
         """Bring a setting back to its default."""
-        self._change(reset(self.settings, name))
+        self.change(reset(self.settings, name))
 
-    def _change(self, settings: Any) -> None:
+    def change(self, settings: Settings) -> None:
+        """Take over settings that differ from the present ones in any number of values."""
         before, self.settings = self.settings, settings
         self.settings_file.save_soon(settings)
         if settings.precision != before.precision:
-            self.load_model(self.engine.name)
+            self.load_model(self.engine.name or settings.model or DEFAULT_MODEL)
         self.loop.wake()
 
     def load_model(self, name: str) -> None:
         """Load a model in place of the one that answers now; the chat stays."""
+        if self.is_ready and name != self.engine.name:
+            self.earlier_model = self.engine.name
         self.talk.abandon()
         self.engine.load(name, self.settings.precision)
         if name != (self.settings.model or DEFAULT_MODEL):

@@ -6,8 +6,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from gpt2gl.errors import ModelNotFound
 from gpt2gl.gl.context import Context
-from gpt2gl.loading import Loading, load_steps
+from gpt2gl.hub.known import hub_id
+from gpt2gl.loading import RANDOM, Loading, load_steps, local_path
 from gpt2gl.session import Session
 from gpt2gl.warming import is_warm
 
@@ -17,8 +19,15 @@ PREPARING = "preparing this device, once"
 def prepared_load(context: Context, name: str, precision: str) -> Iterator[Loading | Session]:
     """As `load_steps`, after `gpt2gl.warming` in a process of its own where it has not been yet.
 
-    Should that process fail, loading meets the same error, or compiles the shaders itself.
+    Should that process fail, loading meets the same error, or compiles the shaders itself. Nothing
+    is fetched: that is for the person at the window to ask for.
+
+    Raises:
+        ModelNotFound: it is a model of the hub that is not on this machine.
+        Others as `load_steps`.
     """
+    if not name.startswith(RANDOM) and local_path(name) is None and hub_id(name) is not None:
+        raise ModelNotFound(f"{name} is not on this machine: fetch it under Models, with Ctrl+M")
     if not is_warm(context, name, precision):
         yield from _warming(name, precision)
     yield from load_steps(name, precision, context)

@@ -201,6 +201,9 @@ class Settings:
     inspector_width: int = _setting(
         380, _whole("inspector_width", "Width of the inspector.", 200, 4000), "Inspector width"
     )
+    hints_seen: tuple[str, ...] = _setting(
+        (), Texts(cli="hints_seen", help="Hints that need not be shown again."), "Hints seen"
+    )
     window_size: tuple[int, int] = _setting(
         (1180, 780), Pair(cli="window_size", help="Size of the window.", each=_SIDE), "Window size"
     )

@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 
 # What covers the window's middle, if anything.
 SETTINGS, MODELS, PALETTE, SHORTCUTS = "settings", "models", "palette", "shortcuts"
+IMPORT = "import"
 
 Kept = TypeVar("Kept")
 
@@ -26,11 +27,15 @@ class Composer:
 
 @dataclass
 class Editing:
-    """A message, or a chat's title, that is being changed in place."""
+    """A message, or a chat's title, that is being changed in place.
+
+    A title can be changed in two places: "header" and "sidebar".
+    """
 
     id: str
     text: str
     focus: bool = True
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class State:
     """One window's.
 
     Attributes:
-        dialogue: what covers the middle: SETTINGS, MODELS, PALETTE, SHORTCUTS or nothing.
+        dialogue: what covers the middle: SETTINGS, MODELS, PALETTE, SHORTCUTS, IMPORT or nothing.
         editing: the message being edited; `renaming` the chat.
         query: what the list of chats is searched for; `search_focus` asks for its field.
         stick: whether the conversation follows its end.
@@ -55,6 +60,9 @@ class State:
         inspector_full: the inspector in place of the conversation.
         hovered_token: the message and the number of its token that the pointer is at.
         dropped: files that no view has taken yet; the composer, drawn last, takes all.
+        recent: commands and chats that were used lately, by their ids, the last one first.
+        is_narrow: whether the window has no room for the sidebar beside the conversation.
+        sidebar_over: the sidebar over the conversation, in a narrow window.
         focus_messages: whether the keyboard is to go to the last message in the next frame.
     """
 
@@ -70,6 +78,9 @@ class State:
     hovered_token: tuple[str, int] | None = None
     dropped: list[Drop] = field(default_factory=list)
     focus_messages: bool = False
+    recent: list[str] = field(default_factory=list)
+    is_narrow: bool = False
+    sidebar_over: bool = False
     _kept: dict[str, object] = field(default_factory=dict)
 
     def kept(self, name: str, make: Callable[[], Kept]) -> Kept:

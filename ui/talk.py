@@ -20,6 +20,7 @@ from gpt2gl.templates import ASSISTANT, USER, Template, template_for
 from gpt2gl_ui.chats.messages import Alternative, Message, TokenInfo
 from gpt2gl_ui.chats.tree import NOTEBOOK, Chat, Removed
 from gpt2gl_ui.engine import READY, Engine
+from gpt2gl_ui.speed import Speed
 
 ALTERNATIVES = 10
 
@@ -50,6 +51,7 @@ class Talk:
         working: how far the prompt is encoded, until the first token comes.
         trimmed: what the model could no longer see in the last answer.
         finished: how the last answer ended.
+        speed: how fast the last answer came, or comes.
         seen: token ids that the model was given or has made in the last answer.
     """
 
@@ -60,6 +62,7 @@ class Talk:
         self.working: Working | None = None
         self.trimmed: Trimmed | None = None
         self.finished: Finished | None = None
+        self.speed = Speed()
         self._dialogue: Dialogue | None = None
         self._cursor = 0  # in the notebook, where generated text goes
 
@@ -172,6 +175,7 @@ class Talk:
         self, message_id: str, turns: list[Any], events: Callable[[Dialogue], Iterator[Event]]
     ) -> None:
         self.writing, self.working, self.trimmed, self.finished = message_id, None, None, None
+        self.speed = Speed()
         try:
             dialogue = self._dialogue_of(self._session())
             dialogue.turns = turns
@@ -201,6 +205,7 @@ class Talk:
             self.trimmed = event
         elif isinstance(event, Token):
             self.working = None
+            self.speed.token()
             self._add(event)
         else:
             self._finish(event)
@@ -250,6 +255,7 @@ class Talk:
             return
         self._cursor = cursor
         self.writing, self.working, self.trimmed, self.finished = None, None, None, None
+        self.speed = Speed()
         options = replace(self.host.generation, alternatives=ALTERNATIVES)
         try:
             events = self._session().generate(self.chat.notebook.text[:cursor], options)

@@ -72,6 +72,11 @@ class Window(_base()):  # type: ignore[misc]
         return _gl_string(gl.GL_RENDERER)
 
     @property
+    def driver_version(self) -> str:
+        """What the driver calls its version of OpenGL."""
+        return _gl_string(gl.GL_VERSION)
+
+    @property
     def is_software(self) -> bool:
         """Whether the processor does the drawing."""
         return any(name in self.renderer_name.lower() for name in SOFTWARE)

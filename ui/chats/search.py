@@ -7,6 +7,7 @@ import time
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from .codec import Summary, summary_of
 from .folder import Stamp
@@ -97,13 +98,16 @@ class Search:
         A message counts if it holds one word at least and the others stand in it or in the title.
         Of a query without words nothing is found.
         """
+        return list(islice(chain.from_iterable(self.scan(query)), limit))
+
+    def scan(self, query: str) -> Iterator[list[Hit]]:
+        """What `find` finds, chat by chat, so that a search can be done in slices.
+
+        It must be begun again after `begin`, `note` or `forget`.
+        """
         words = tuple(dict.fromkeys(fold(query).split()))
-        hits: list[Hit] = []
         for summary, entry in self._everything() if words else ():
-            hits.extend(self._hits(summary, entry, words))
-            if len(hits) >= limit:
-                break
-        return hits[:limit]
+            yield list(self._hits(summary, entry, words))
 
     def _everything(self) -> Iterator[tuple[Summary, _Indexed | None]]:
         yield from (noted for k, noted in self._noted.items() if k not in self._summaries)

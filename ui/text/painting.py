@@ -152,7 +152,8 @@ class Painter:
             self._fill((x, y, x + self.style.px(LINE_END), y + flow.line_height), colour)
 
     def _tint(self, box: Box, line: int, tokens: Tokens) -> None:
-        for number, area in self.token_areas(box, line, tokens):
+        wanted = tokens.colours or tokens.selected is not None
+        for number, area in self.token_areas(box, line, tokens) if wanted else ():
             if colour := tokens.colour(number):
                 self._fill(area, colour)
             if number == tokens.selected:

@@ -9,11 +9,12 @@ from imgui_bundle import imgui
 from gpt2gl_ui import theme
 from gpt2gl_ui.chats.tree import NOTEBOOK
 from gpt2gl_ui.inspector import panel
-from gpt2gl_ui.state import MODELS, PALETTE, SETTINGS, SHORTCUTS
+from gpt2gl_ui.state import IMPORT, MODELS, PALETTE, SETTINGS, SHORTCUTS
 from gpt2gl_ui.views import (
     composer,
     conversation,
     header,
+    import_panel,
     keyboard,
     models_panel,
     notebook,
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
 
 HEADER_HEIGHT, STATUS_HEIGHT = 52, 28
 NARROW = 720  # points: with less the conversation has the window for itself
-LEAST_MAIN = 360
+LEAST_MAIN, LEAST_INSPECTOR = 360, 340
 
 DIALOGUES = {
     SETTINGS: settings_panel.draw,
     MODELS: models_panel.draw,
     PALETTE: palette.draw,
     SHORTCUTS: shortcuts.draw,
+    IMPORT: import_panel.draw,
 }
 
 
@@ -47,11 +49,13 @@ def draw_window(app: App) -> None:
     status_height = theme.px(STATUS_HEIGHT)
     whole = Area(view.pos.x, view.pos.y, view.size.x, view.size.y - status_height)
     main = _sides(app, whole)
-    if app.state.inspector_full:
+    if app.state.inspector_full or (app.settings.inspector_open and app.state.is_narrow):
         panel.draw(app, main)
     else:
         _main(app, main)
     status.draw(app, Area(whole.x, whole.bottom, whole.width, status_height))
+    if app.state.is_narrow and app.state.sidebar_over:
+        sidebar.draw_over(app, whole)
     if app.state.dialogue is not None:
         DIALOGUES[app.state.dialogue](app)
     app.toasts.draw(STATUS_HEIGHT + theme.WIDE)
@@ -60,10 +64,13 @@ def draw_window(app: App) -> None:
 def _sides(app: App, whole: Area) -> Area:
     """Draw the sidebar and the inspector where they are open; what is left is the middle."""
     left, right = 0.0, 0.0
-    narrow = whole.width < theme.px(NARROW)
+    narrow = app.state.is_narrow = whole.width < theme.px(NARROW)
+    inspected = app.settings.inspector_open and not app.state.inspector_full and not narrow
     if app.settings.sidebar_open and not narrow:
-        left = theme.px(app.settings.sidebar_width)
-    if app.settings.inspector_open and not app.state.inspector_full and not narrow:
+        left = min(theme.px(app.settings.sidebar_width), whole.width - theme.px(LEAST_MAIN))
+        if inspected and whole.width - left < theme.px(LEAST_MAIN + LEAST_INSPECTOR):
+            left = 0.0  # the list of chats gives way
+    if inspected:
         room = whole.width - left - theme.px(LEAST_MAIN)
         right = max(0.0, min(theme.px(app.settings.inspector_width), room))
     if left:

@@ -14,7 +14,8 @@ from gpt2gl_ui.widgets import Area
 _FLAG = imgui.WindowFlags_
 FIXED = (
     (_FLAG.no_decoration | _FLAG.no_move | _FLAG.no_saved_settings | _FLAG.no_docking)
-    | (_FLAG.no_bring_to_front_on_focus | _FLAG.no_nav_focus)
+    # The caret of the composer would be lost to the parts that appear after it.
+    | (_FLAG.no_bring_to_front_on_focus | _FLAG.no_nav_focus | _FLAG.no_focus_on_appearing)
 )
 
 

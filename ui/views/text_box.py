@@ -34,7 +34,7 @@ def line_count(text: str, width: float, most: int) -> int:
         return 1
     if len(text) > MEASURED or text.count("\n") >= most:
         return most
-    height = imgui.calc_text_size(text, False, max(width, 1.0)).y
+    height = imgui.calc_text_size(cleaned(text), False, max(width, 1.0)).y
     lines = round(height / imgui.get_text_line_height()) + text.endswith("\n")
     return max(1, min(lines, most))
 
@@ -114,6 +114,13 @@ class TextBox:
         place = len(text[: self.cursor].encode())
         state.reload_user_buf_and_keep_selection()
         state.reload_selection_start = state.reload_selection_end = place
+        state.cursor_follow = True
+
+    def scroll(self) -> float:
+        """How far the field is scrolled down, in pixels; call it where `draw` is called."""
+        parent = imgui.internal.get_current_window().name
+        inside = imgui.internal.find_window_by_name(f"{parent}/##{self.name}_{self._id:08X}")
+        return float(inside.scroll.y) if inside is not None else 0.0
 
     def take(self, key: imgui.Key) -> bool:
         """Whether a key was pressed in the field just now; the field does not see it then."""

@@ -56,7 +56,7 @@ class TokenMap:
         for token in tokens[known:]:
             self._add(token, TINTS.get(tint))
         self._last = tokens[-1] if tokens else None
-        return Tokens(self.starts, self.ends, self.colours, selected)
+        return Tokens(self.starts, self.ends, self.colours if tint in TINTS else (), selected)
 
     def _add(self, token: TokenInfo, tint: Callable[[TokenInfo], Color] | None) -> None:
         start = self.ends[-1] if self.ends else 0

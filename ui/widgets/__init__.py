@@ -35,7 +35,7 @@ from gpt2gl_ui.widgets.display import (
     status_color,
     title,
 )
-from gpt2gl_ui.widgets.inputs import TextEdit, combo_row, slider_row, text_field
+from gpt2gl_ui.widgets.inputs import TextEdit, combo_row, slider, slider_row, text_field
 
 __all__ = [
     "Area",
@@ -64,6 +64,7 @@ __all__ = [
     "progress_bar",
     "section_header",
     "segmented",
+    "slider",
     "slider_row",
     "status_color",
     "text_field",

@@ -38,20 +38,40 @@ def slider_row(
     shown = f"{value:.{digits}f}"
     changed = shown != f"{default:.{digits}f}"
     reset = _slider_label(label, shown, changed, name, help)
+    moved = slider(
+        *(value, minimum, maximum), name=name, help=help, digits=digits, logarithmic=logarithmic
+    )
+    return default if reset else moved
+
+
+def slider(
+    value: float,
+    minimum: float,
+    maximum: float,
+    *,
+    name: str,
+    help: str,
+    digits: int = 2,
+    logarithmic: bool = False,
+    width: float = 0,
+) -> float:
+    """The slider of `slider_row` without its label, `width` in pixels, 0 for all there is. A value
+    outside the range stays until it is moved."""
     typing = _is_typed_into(name)
     flags = imgui.SliderFlags_.always_clamp
     if logarithmic:
         flags |= imgui.SliderFlags_.logarithmic
     with _bare_frame(hide_text=not typing):
-        imgui.set_next_item_width(available_width())
+        imgui.set_next_item_width(width or available_width())
         shape = f"%.{digits}f"
-        _, moved = imgui.slider_float(f"##{name}", value, minimum, maximum, shape, flags)
+        changed, moved = imgui.slider_float(f"##{name}", value, minimum, maximum, shape, flags)
     marks.mark(name)
     if not typing:
-        _draw_slider(_last_item(), _fraction(moved, minimum, maximum, logarithmic))
+        shown = min(max(moved, minimum), maximum)
+        _draw_slider(_last_item(), _fraction(shown, minimum, maximum, logarithmic))
     if not imgui.is_item_active():
         tooltip(help)
-    return default if reset else moved
+    return moved if changed else value
 
 
 def _slider_label(label: str, shown: str, changed: bool, name: str, help: str) -> bool:
@@ -72,8 +92,6 @@ def _slider_label(label: str, shown: str, changed: bool, name: str, help: str) -
     imgui.dummy((max(row.width - width - theme.px(2 * RESET_GAP), 1.0), row.height))
     tooltip(help)
     return reset
-
-
 
 
 def _is_typed_into(name: str) -> bool:
