@@ -2,13 +2,15 @@
 
 All work is generators that yield between bounded steps. `work` advances the one that is under way
 until its deadline, never more than two steps ahead of the device, so that the next frame is not
-queued behind a long one; how much a step does follows what steps take on this machine.
+queued behind a long one; how much a step does follows what steps take on this machine. Work of
+the inspector is done aside: it gives way to any other.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +47,8 @@ class Engine:
         loading: how far a load is.
         error: why it failed.
         session: the model's, when ready.
+        stepped: called with each step's result, after the job's own `on_step`.
+        closing: called before a session is closed.
     """
 
     def __init__(self, context: Context, changed: Callable[[], None]) -> None:
@@ -56,14 +60,22 @@ class Engine:
         self.loading = Loading(READING)
         self.error: Gpt2glError | None = None
         self.session: Session | None = None
+        self.stepped: Callable[[Any], None] = lambda step: None
+        self.closing: Callable[[], None] = lambda: None
         self._job: Job | None = None
+        self._aside: Job | None = None
         self._fences = Fences()
         self._waits = False  # for a thread, so that there is nothing to do for now
 
     @property
     def is_busy(self) -> bool:
-        """Whether a job is under way, loading included."""
+        """Whether a job is under way, loading included; work aside does not count."""
         return self._job is not None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing at all is under way."""
+        return self._job is None and self._aside is None
 
     # Loading -----------------------------------------------------------------------------------
 
@@ -98,8 +110,25 @@ class Engine:
     ) -> None:
         """Begin a job of the session's; there must be none under way."""
         assert self._job is None
+        self.stop_aside()
         self._job = Job(steps, on_step, ended)
         self.changed()
+
+    def start_aside(
+        self, steps: Iterator[Any], ended: Callable[[Gpt2glError | None], None]
+    ) -> None:
+        """Begin work that goes on while there is no job, and ends when one begins."""
+        self.stop_aside()
+        self._aside = Job(steps, lambda step: None, ended)
+        self.changed()
+
+    def stop_aside(self) -> None:
+        """End the work aside where it is."""
+        job, self._aside = self._aside, None
+        if job is not None:
+            with self.held():
+                job.steps.close()  # type: ignore[attr-defined]
+            job.ended(None)
 
     def stop(self) -> None:
         """End the job under way where it is; what it was to load is not loaded."""
@@ -118,25 +147,23 @@ class Engine:
 
     def work(self, deadline: float) -> bool:
         """Advance the job until `deadline` (of `time.monotonic`); whether there is more to do."""
-        if self._job is None:
+        if self.is_idle:
             return False
         start, steps = time.monotonic(), 0
-        self._take()
-        try:
-            while self._job is not None and self._fences.wait(deadline):
-                self._step(self._job)
+        with self.held():
+            while (job := self._job or self._aside) is not None and self._fences.wait(deadline):
+                self._step(job)
                 steps += 1
                 if self._waits or time.monotonic() >= deadline:
                     break
             self._fences.wait(deadline)
-        finally:
-            self._release()
         if steps and not self._waits:
             self._adapt((time.monotonic() - start) / steps)
-        return self._job is not None
+        return not self.is_idle
 
     def _step(self, job: Job) -> None:
         self._waits = False
+        self._take()  # unless what ended the last job gave it back
         try:
             step = next(job.steps)
         except StopIteration:
@@ -146,10 +173,14 @@ class Engine:
         else:
             self._fences.mark()
             job.on_step(step)
+            self.stepped(step)
 
     def _end(self, job: Job, error: Gpt2glError | None) -> None:
         # First, since `ended` may start the next.
-        self._job = None
+        if job is self._job:
+            self._job = None
+        else:
+            self._aside = None
         job.ended(error)
         self.changed()
 
@@ -165,6 +196,15 @@ class Engine:
 
     # The context -------------------------------------------------------------------------------
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside, the context is the model's; afterwards the window's."""
+        self._take()
+        try:
+            yield
+        finally:
+            self._release()
+
     def _take(self) -> None:
         if self.session is not None:
             self.session.model.device.take()
@@ -177,6 +217,7 @@ class Engine:
 
     def close(self) -> None:
         """End what is under way and free the model; safe to call twice."""
+        self.stop_aside()
         self.stop()
         self._fences.close()
         self._close_session()
@@ -184,5 +225,6 @@ class Engine:
 
     def _close_session(self) -> None:
         if self.session is not None:
+            self.closing()
             self.session.close()
             self.session = None
