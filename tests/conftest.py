@@ -30,7 +30,7 @@ MakeDevice = Callable[..., Device]
 def folders_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests leave the user's cache and settings alone, those in subprocesses too."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("GPT2GL_CACHE_DIR", "GPT2GL_CONFIG_DIR"):
+        for name in ("GPT2GL_CACHE_DIR", "GPT2GL_CONFIG_DIR", "GPT2GL_DATA_DIR"):
             patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
         yield
 

@@ -158,7 +158,7 @@ def test_wheel_metadata(distributions: SimpleNamespace, wheel_names: set[str]) -
         metadata = Parser().parsestr(archive.read(f"{dist_info}/METADATA").decode("utf-8"))
     assert metadata["Version"] == project_version()
     assert metadata["Requires-Python"] == ">=3.10"
-    assert metadata["License-Expression"] == "MIT AND OFL-1.1"
+    assert metadata["License-Expression"] == "MIT AND ISC AND OFL-1.1"
     assert f"{dist_info}/licenses/LICENSE" in wheel_names
     required = metadata.get_all("Requires-Dist", [])
     at_run_time = [line for line in required if "extra ==" not in line]

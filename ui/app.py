@@ -63,7 +63,7 @@ class App:
         self.toasts = Toasts()
         store, self.writer = open_store(self._save_failed)
         self.settings_file = SettingsFile(self.writer)
-        self.settings = self.settings_file.load()
+        self.settings = self._first_settings()
         self.state = State()
         self.engine = Engine(Context(window), self.loop.wake)
         self.shelf = Shelf(store, self.toasts, self._chat_shown)
@@ -96,6 +96,15 @@ class App:
             listed = {summary.id for summary in self.shelf.summaries()}
             if self.settings.last_chat in listed:
                 self.shelf.open(self.settings.last_chat)
+
+    def _first_settings(self) -> Settings:
+        """The settings of the last run; at the first one, what suits the renderer."""
+        is_first = not self.settings_file.path.exists()
+        settings = self.settings_file.load()
+        if is_first and self.window.is_software:
+            # A CPU draws int8 twice as fast as fp32, see docs/performance.md.
+            return with_value(settings, "precision", "int8")
+        return settings
 
     def run(self) -> None:
         """Load the model and show the window until it is closed."""

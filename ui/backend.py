@@ -27,6 +27,11 @@ WHEEL_REST = 0.02
 NOWHERE = -3.4e38
 
 
+def sound(text: str) -> str:
+    """Text that UTF-8 can hold: half a surrogate pair becomes the replacement character."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 class Kind(Enum):
     """What an input event may have to wait for."""
 
@@ -121,7 +126,9 @@ class Backend:
         io.config_error_recovery_enable_assert = False
         io.config_error_recovery_enable_tooltip = False
         platform = imgui.get_platform_io()
-        platform.platform_get_clipboard_text_fn = lambda _: self.window.get_clipboard_text() or ""
+        platform.platform_get_clipboard_text_fn = lambda _: (
+            sound(self.window.get_clipboard_text() or "")
+        )
         platform.platform_set_clipboard_text_fn = lambda _, text: (
             self.window.set_clipboard_text(text)
         )
@@ -200,7 +207,7 @@ class Backend:
         self._put(kind, lambda: self.io.add_key_event(key, down))
 
     def _on_text(self, text: str) -> None:
-        printable = "".join(each for each in text if each >= " " and each != "\x7f")
+        printable = "".join(each for each in sound(text) if each >= " " and each != "\x7f")
         if printable:
             self._put(Kind.OTHER, lambda: self.io.add_input_characters_utf8(printable))
 

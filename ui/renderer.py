@@ -101,6 +101,7 @@ class Renderer:
             if texture.tex_id:
                 _destroy(texture)
         made = self._objects
+        gl.glUseProgram(0)  # GL keeps a deleted program for as long as it is in use
         gl.glDeleteProgram(made.program)
         gl.glDeleteVertexArrays(1, ctypes.byref(ctypes.c_uint(made.vertex_array)))
         gl.glDeleteBuffers(2, (ctypes.c_uint * 2)(made.vertices, made.indices))

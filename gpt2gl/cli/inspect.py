@@ -18,6 +18,7 @@ from gpt2gl.cli.options import (
     PrecisionOption,
     TuneOption,
     argument_texts,
+    on_device,
     read_text,
 )
 from gpt2gl.errors import OptionError
@@ -43,6 +44,7 @@ ScaleOption = Annotated[
 ]
 
 
+@on_device
 def command(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write; made if need be.")],
     prompt: Annotated[

@@ -24,7 +24,7 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from gpt2gl.errors import OptionError
-from gpt2gl.small_files import shown_path, write_whole
+from gpt2gl.small_files import shown_path, user_folder, write_whole
 
 from .fields import CHAT_ID
 
@@ -42,10 +42,7 @@ Stamp = tuple[int, int, int]
 
 def data_root() -> Path:
     """The folder in `GPT2GL_DATA_DIR`, else the platform's for data of `gpt2gl`."""
-    chosen = os.environ.get(VARIABLE)
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    return Path(platformdirs.user_data_dir("gpt2gl", appauthor=False))
+    return user_folder(VARIABLE, lambda: platformdirs.user_data_dir("gpt2gl", appauthor=False))
 
 
 @dataclass(frozen=True)
