@@ -8,6 +8,7 @@ the inspector is done aside: it gives way to any other.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,10 @@ from gpt2gl.session import Session
 from gpt2gl_ui.preparing import PREPARING, prepared_load
 
 STEP_SECONDS = 0.004  # what one step should take, so that a frame is late by no more
-SMALLEST_STEP, LARGEST_STEP = 50_000, 64_000_000  # fetches
+SMALLEST_STEP, FIRST_STEP, LARGEST_STEP = 100_000, 1_000_000, 64_000_000  # fetches
+# Slices that are looked at before steps change: one is late by whatever else the machine does.
+JUDGED_SLICES = 12
+WAIT_SECONDS = 0.004  # between two looks at a thread or a process that is waited for
 CLOSED, LOADING, READY, FAILED = "closed", "loading", "ready", "failed"
 
 
@@ -66,6 +70,7 @@ class Engine:
         self._aside: Job | None = None
         self._fences = Fences()
         self._waits = False  # for a thread, so that there is nothing to do for now
+        self._step_seconds: list[float] = []  # in the last slices
 
     @property
     def is_busy(self) -> bool:
@@ -91,13 +96,19 @@ class Engine:
     def _loaded(self, step: Loading | Session) -> None:
         if isinstance(step, Session):
             self.session = step
-        else:
-            self._waits = step.stage in (READING, PREPARING)
+            device = step.model.device
+            device.fetches_per_draw = min(FIRST_STEP, device.fetches_per_draw)
+            return
+        self._waits = step.stage in (READING, PREPARING)
+        if step != self.loading:
             self.loading = step
-        self.changed()
+            self.changed()
 
     def _load_ended(self, error: Gpt2glError | None) -> None:
         self.state, self.error = (READY if error is None else FAILED), error
+        # What a model and its tokenizer consist of stays, and takes long to look through for
+        # what can be thrown away.
+        gc.freeze()
         self.changed()
 
     # Running -----------------------------------------------------------------------------------
@@ -157,7 +168,9 @@ class Engine:
                 if self._waits or time.monotonic() >= deadline:
                     break
             self._fences.wait(deadline)
-        if steps and not self._waits:
+        if self._waits:
+            time.sleep(min(WAIT_SECONDS, max(0.0, deadline - time.monotonic())))
+        elif steps:
             self._adapt((time.monotonic() - start) / steps)
         return not self.is_idle
 
@@ -185,14 +198,23 @@ class Engine:
         self.changed()
 
     def _adapt(self, seconds: float) -> None:
-        """Make steps larger or smaller, rarely, since the calls of every pass are cut anew."""
+        """Make steps larger or smaller, rarely, since the calls of every pass are cut anew.
+
+        The shortest of several slices counts: others had the window's drawing to wait for. Only
+        steps that take many times too long are made smaller before that.
+        """
         if self.session is None:
             return
-        device = self.session.model.device
-        if seconds > 2 * STEP_SECONDS:
-            device.fetches_per_draw = max(SMALLEST_STEP, device.fetches_per_draw // 2)
-        elif seconds < STEP_SECONDS / 4:
-            device.fetches_per_draw = min(LARGEST_STEP, device.fetches_per_draw * 2)
+        device, size = self.session.model.device, self.session.model.device.fetches_per_draw
+        self._step_seconds.append(seconds)
+        if len(self._step_seconds) < (2 if seconds > 8 * STEP_SECONDS else JUDGED_SLICES):
+            return
+        shortest = min(self._step_seconds)
+        self._step_seconds.clear()
+        if shortest > 2 * STEP_SECONDS:
+            device.fetches_per_draw = max(min(size, SMALLEST_STEP), size // 2)
+        elif shortest < STEP_SECONDS / 4:
+            device.fetches_per_draw = max(size, min(LARGEST_STEP, 2 * size))
 
     # The context -------------------------------------------------------------------------------
 
@@ -228,3 +250,4 @@ class Engine:
             self.closing()
             self.session.close()
             self.session = None
+            gc.unfreeze()

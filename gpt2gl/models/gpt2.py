@@ -17,7 +17,7 @@ from gpt2gl.gl.layouts import LAYOUTS
 from gpt2gl.gl.storage import allocate_rows, read_rows
 from gpt2gl.gl.tensor import Tensor, single_row_shape
 from gpt2gl.interventions import Intervention
-from gpt2gl.kv_cache import allocate_cache
+from gpt2gl.kv_cache import KVCache, allocate_steps
 from gpt2gl.models.gpt2_capture import Capture
 from gpt2gl.models.gpt2_hooks import Edits
 from gpt2gl.models.gpt2_plan import Planner, Scratch
@@ -48,19 +48,25 @@ class GPT2:
     `logits` are those of its last token.
     """
 
-    def __init__(self, device: Device, config: ModelConfig, layout: str, weights: GPT2Weights):
+    def __init__(
+        self,
+        device: Device,
+        config: ModelConfig,
+        layout: str,
+        weights: GPT2Weights,
+        cache: KVCache,
+    ) -> None:
         self.device = device
         self.config = config
         self.layout = layout
         self.dims = dims_of(config)
         self.weights = weights
-        rows = device.limits.rows_per_fragment
-        self.cache = allocate_cache(device, self.dims, config.n_layer, rows)
+        self.cache = cache
         self.planner = Planner(device, config, self.dims, weights, self.cache)
         self._logits = self._single_row(config.vocab_size)
         # Inputs in uniform blocks mean one row group at a time: a block holds no more, and its
         # rows cost a CPU no fetch at all.
-        self.chunk = rows if device.tuning.x_blocks else MAX_ROWS
+        self.chunk = device.limits.rows_per_fragment if device.tuning.x_blocks else MAX_ROWS
         self._scratch: dict[tuple[int, int], Scratch] = {}
         self._batch_logits: dict[int, Tensor] = {}
         self._plans: dict[str, list[Prepared]] = {}
@@ -83,12 +89,22 @@ class GPT2:
         """
         if layout not in LAYOUTS:
             raise OptionError(f"unknown layout {layout!r}: choose from {', '.join(LAYOUTS)}")
-        uploader = Uploader(device, checkpoint, LAYOUTS[layout], dims_of(checkpoint.config))
+        config, dims = checkpoint.config, dims_of(checkpoint.config)
+        uploader = Uploader(device, checkpoint, LAYOUTS[layout], dims)
         for _ in uploader.steps():
             yield uploader.fraction
             device.take()
+        steps = allocate_steps(device, dims, config.n_layer, device.limits.rows_per_fragment)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                cache: KVCache = end.value
+                break
+            yield 1.0
+            device.take()
         assert uploader.weights is not None
-        yield cls(device, checkpoint.config, layout, uploader.weights)
+        yield cls(device, config, layout, uploader.weights, cache)
 
     @classmethod
     def load(cls, device: Device, checkpoint: Checkpoint, layout: str = "rgba32f") -> GPT2:
@@ -249,8 +265,11 @@ class GPT2:
         Drivers compile at the first draw with a program rather than before. Yields the fraction
         done. The text in the cache is replaced.
         """
-        names = ("prefill", "prefill_head", "decode")
-        calls = [(name, self._calls(name)) for name in names]
+        calls = []
+        for name in ("prefill", "prefill_head", "decode"):
+            yield 0.0
+            self.device.take()
+            calls.append((name, self._calls(name)))
         total = 2 * sum(len(each) for _, each in calls)
         done = 0
         for name, each in calls:

@@ -98,6 +98,7 @@ class Uploader:
         """Upload in steps of `PIECE_ELEMENTS` at most."""
         with self.cache:
             yield from self._steps()
+            yield from self.cache.store()
 
     def _steps(self) -> Generator[None, None, None]:
         wte = yield from self._embedding("wte.weight")

@@ -53,7 +53,6 @@ TABS: dict[str, Callable[[App], None]] = {
     STEP: tab_step.draw,
 }
 EDGE, LEAST, MOST = 6, 240, 1200
-NARROW = 240  # points, with less there is only a way out
 
 
 def draw(app: App, area: Area) -> None:

@@ -75,10 +75,14 @@ def image(picture: Picture, area: Area, uv: Corners = WHOLE) -> None:
     )
 
 
-def touch(name: str, width: float, height: float) -> tuple[Area, tuple[float, float] | None]:
-    """An area to point at and press; with the place of the pointer in it, from 0 to 1."""
+def touch(
+    name: str, width: float, height: float, *, keys: bool = False
+) -> tuple[Area, tuple[float, float] | None]:
+    """An area to point at and press, by `keys` too; with the place of the pointer in it, from 0
+    to 1."""
     size = (max(width, 1.0), max(height, 1.0))
-    clicked = imgui.invisible_button(f"##{name}", size)
+    flags = imgui.ButtonFlags_.enable_nav if keys else 0
+    clicked = imgui.invisible_button(f"##{name}", size, flags)
     marks.mark(name)
     low, hovered = imgui.get_item_rect_min(), imgui.is_item_hovered()
     area = Area(low.x, low.y, *size, clicked, hovered, imgui.is_item_active())

@@ -150,8 +150,13 @@ def _texture(
     area, _ = pieces.touch(f"step.{slot}", available_width(), height)
     fill(area, theme.palette().heat_neutral, 2)
 
+    rows = dict.fromkeys(("in x", "in q", "in residual"), done.n_rows)
+    rows["in kv"] = len(stepper.tokens)
+    if not done.label.endswith((".scores", ".probs", ".kv")):  # these have more rows than words
+        rows["out"] = done.n_rows
+
     def make(views: Views) -> TensorView:
-        return views.tensor(tensor, rows=done.n_rows if slot == "out" else None)
+        return views.tensor(tensor, rows=rows.get(slot))
 
     key = (id(stepper), done.index)
     if app.inspector.jobs.is_running("step"):

@@ -90,7 +90,7 @@ def _table(chosen: Chosen, tokens: tuple[TokenInfo, ...], height: float) -> None
 
 def _row(index: int, token: TokenInfo, is_chosen: bool) -> bool:
     now = theme.palette()
-    area, _ = pieces.touch(f"tokens.{index}", available_width(), theme.px(ROW))
+    area, _ = pieces.touch(f"tokens.{index}", available_width(), theme.px(ROW), keys=True)
     if is_chosen or area.hovered:
         fill(area, now.user_bubble if is_chosen else now.hover, theme.TIGHT)
     share = own_probability(token)
@@ -148,7 +148,8 @@ def _instead(app: App, message: Message, index: int, token: TokenInfo) -> None:
 
 def _alternative(rank: int, alternative: Alternative, is_taken: bool) -> bool:
     now = theme.palette()
-    area, _ = pieces.touch(f"tokens.instead.{rank}", available_width(), theme.px(ROW + 4))
+    name, tall = f"tokens.instead.{rank}", theme.px(ROW + 4)
+    area, _ = pieces.touch(name, available_width(), tall, keys=True)
     if area.hovered:
         fill(area, now.hover, theme.TIGHT)
     face = fonts.current().semibold if is_taken else fonts.current().body

@@ -23,7 +23,9 @@ from gpt2gl_ui.widgets import Area, fill, text_in
 if TYPE_CHECKING:
     from gpt2gl_ui.app import App
 
-PADDING_X, PADDING_Y, GAP = 16, 11, 10
+PADDING_X, PADDING_Y = 16, 11
+# Under the row of buttons: an answer is nearer to what it answers than to what is said next.
+GAPS = {USER: 0, ASSISTANT: 20}
 USER_SHARE = 0.86  # of the column, so that it is seen who speaks
 CHARACTER = 0.42  # of the font's size: about how wide one is
 FEW_LINES = 40  # a longer message is as wide as it may be
@@ -47,7 +49,7 @@ class Bubble:
     @property
     def whole_height(self) -> float:
         """With the row under it, and the space to the next message."""
-        return self.height + theme.px(message_row.HEIGHT) + theme.px(GAP)
+        return self.height + theme.px(message_row.HEIGHT + GAPS[self.message.role])
 
     def is_measured(self, message: Message, column: float, style: TextStyle, growing: bool) -> bool:
         """Whether the size is known; if not, the height becomes one that is likely."""

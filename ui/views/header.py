@@ -95,9 +95,19 @@ def _right(app: App, plan: Plan, x: float, y: float) -> None:
     _at(x, y)
     if _icon(app, "inspector", icons.EYE, app.settings.inspector_open):
         commands.run(app, "inspector")
+    if app.inspector.changes.is_active:
+        _changed_mark()
     _at(x + theme.px(BUTTON + GAP), y)
     if _icon(app, "settings", icons.SETTINGS, app.state.dialogue == SETTINGS):
         commands.run(app, "settings")
+
+
+def _changed_mark() -> None:
+    """A dot at the inspector's button: the model does not answer as it is."""
+    low, size = imgui.get_item_rect_min(), imgui.get_item_rect_size()
+    marks.mark("header.changed")
+    middle, color = (low.x + size.x - theme.px(7), low.y + theme.px(7)), theme.palette().warning
+    imgui.get_window_draw_list().add_circle_filled(middle, theme.px(4), theme.ink(color))
 
 
 def _icon(app: App, command: str, icon: str, selected: bool) -> bool:

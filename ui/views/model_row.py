@@ -131,13 +131,18 @@ def _badges(entry: Entry, warning: str, in_use: bool) -> list[tuple[str, str]]:
     return shown
 
 
+# As they are written, by what the hub calls them.
+LICENCES = {"mit": "MIT", "apache-2.0": "Apache 2.0"}
+
+
 def _facts(entry: Entry, precision: str) -> str:
     """Parameters, size, licence and the memory that it needs, as far as they are known."""
     about = "about " if entry.where == HUB else ""
     facts = [f"{about}{megabytes(entry.nbytes)}"]
     if entry.parameters is not None:
         facts.insert(0, f"{entry.parameters / 1e6:,.0f} M parameters")
-    facts.append(f"{entry.licence} licence" if entry.licence else "licence unknown")
+    licence = LICENCES.get(entry.licence, entry.licence)
+    facts.append(f"{licence} licence" if licence else "licence unknown")
     if precision in entry.needs:
         facts.append(f"{megabytes(entry.needs[precision])} on the GPU in {precision}")
     return "  ·  ".join(facts)

@@ -29,6 +29,10 @@ def region(
     x, y = (theme.px(each) if each else 0.0 for each in padding)
     imgui.push_style_var(imgui.StyleVar_.window_padding, (x, y))
     imgui.push_style_color(imgui.Col_.window_bg, color)
+    if color == theme.palette().background:
+        # Each frame is cleared to that colour; to draw it again over most of the window takes a
+        # software renderer as long as everything else together.
+        flags |= _FLAG.no_background
     imgui.begin(f"##{name}", None, FIXED | flags)
     imgui.pop_style_color()
     imgui.pop_style_var()

@@ -125,7 +125,7 @@ def draw(app: App) -> None:
         form.reasons.clear()
         form.drafts.clear()
     with dialogue(app, NAME, "Settings", WIDTH * growth()):
-        _search(form)
+        _search(app, form)
         gap(theme.TIGHT)
         narrow = available_width() < wide(NARROW)
         if narrow and not form.query:
@@ -144,12 +144,15 @@ def draw(app: App) -> None:
 # Finding ----------------------------------------------------------------------------------------
 
 
-def _search(form: Form) -> None:
-    hint = "Search settings"
+def _search(app: App, form: Form) -> None:
+    """The field; Escape in it clears it, and closes the settings where it is empty."""
+    was_empty, hint = not form.query, "Search settings"
     focus = imgui.is_window_appearing()
     edit = text_field(
         form.query, name=mark_of("search"), placeholder=hint, icon=icons.SEARCH, focus=focus
     )
+    if was_empty and imgui.is_item_deactivated() and imgui.is_key_pressed(imgui.Key.escape, False):
+        app.state.dialogue = None
     form.query = edit.text
 
 
