@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from OpenGL import GL
 
 from gpt2gl.errors import DeviceError
+from gpt2gl.gl.faults import device_errors
 
 # Parts of the names of renderers that draw with the CPU.
 SOFTWARE_NAMES = (
@@ -42,6 +43,7 @@ class Limits:
         return 8 if self.max_draw_buffers >= 8 else 4
 
 
+@device_errors()
 def query() -> Limits:
     """The limits of the current context.
 
