@@ -162,10 +162,28 @@ class Dialogue:
         room = min(self.options.max_tokens, n_positions // 4)
         if len(tokens) + room > n_positions:
             starts = [i for i, turn in enumerate(self.turns) if turn.role == USER]
-            for start in (i for i in starts if i > self._first_seen):
-                self._first_seen = start
+            later = [i for i in starts if i > self._first_seen]
+            if later:
+                self._first_seen = self._first_of(later, prompt, n_positions // 2)
                 tokens = prompt()
-                if len(tokens) <= n_positions // 2:
-                    break
         self._dropped = len(whole) - len(tokens)
         return tokens
+
+    def _first_of(self, starts: list[int], prompt: Callable[[], list[int]], most: int) -> int:
+        """The first of the turns from which the prompt has at most that many tokens, else the last.
+
+        Looked for from the end, where prompts are short and quick to encode.
+        """
+
+        def fits(index: int) -> bool:
+            self._first_seen = starts[index]
+            return len(prompt()) <= most
+
+        good, step = len(starts) - 1, 1
+        while good >= step and fits(good - step):
+            good, step = good - step, 2 * step
+        bad = max(-1, good - step)
+        while good - bad > 1:
+            middle = (good + bad) // 2
+            good, bad = (middle, bad) if fits(middle) else (good, middle)
+        return starts[good]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 from gpt2gl.gl.device import Device
@@ -39,13 +40,27 @@ def allocate_cache(
     Raises:
         DeviceError: the GPU has no room for it.
     """
+    steps = allocate_steps(device, dims, n_layer, rows, positions)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            cache: KVCache = end.value
+            return cache
+
+
+def allocate_steps(
+    device: Device, dims: Dims, n_layer: int, rows: int, positions: int | None = None
+) -> Generator[None, None, KVCache]:
+    """`allocate_cache` a layer at a time: a driver in host memory has to touch all of it."""
     groups = ceil_div(dims.n_positions, rows) if positions is None else positions
     slots = groups * rows
     columns = 2 * 4 * dims.ep4
     width, _ = single_row_shape(columns)
-    return KVCache(
-        [
+    cache = KVCache([])
+    for _ in range(n_layer):
+        cache.layers.append(
             allocate_rows(device, slots, columns, "kv_cache", layers=rows, width=width, clear=True)
-            for _ in range(n_layer)
-        ]
-    )
+        )
+        yield
+    return cache

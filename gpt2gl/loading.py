@@ -100,6 +100,7 @@ def load_steps(name: str, precision: str, context: Context) -> Iterator[Loading 
     opened = Future[tuple[Checkpoint, Tokenizer | None]]()
     Thread(target=_open, args=(name, opened), name="gpt2gl-reader", daemon=True).start()
     try:
+        yield Loading(READING)
         while not opened.done():
             yield Loading(READING)
     except GeneratorExit:

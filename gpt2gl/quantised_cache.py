@@ -23,6 +23,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
 
 from gpt2gl.errors import Gpt2glError
@@ -40,6 +41,8 @@ CACHED_LAYOUTS = ("f16", "int8", "int4")
 
 WHOLE_BYTES = 64 << 20
 BLOCKS, BLOCK_BYTES = 64, 64 << 10
+
+STORE_STEP = 0.004  # seconds between two looks whether a file is stored
 
 Pieces = Iterable[Piece]
 
@@ -75,7 +78,20 @@ class QuantisedCache:
         if self._writer is not None and self.path is not None:
             if kind is None:
                 self._store(self._writer, self.path)
-            self._writer.discard()
+            else:
+                self._writer.discard()
+
+    def store(self) -> Iterator[None]:
+        """Store now what was made, in a thread, since a disk may take a second to be sure of it;
+        yields while that lasts."""
+        writer, self._writer = self._writer, None
+        if writer is None or self.path is None:
+            return
+        thread = Thread(target=self._store, args=(writer, self.path), name="gpt2gl-cache")
+        thread.start()
+        while thread.is_alive():
+            thread.join(STORE_STEP)
+            yield
 
     def pieces(self, name: str, make: Callable[[], Pieces]) -> Iterator[Piece]:
         """The pieces that `make` gives, from the file if it has them.
@@ -123,6 +139,7 @@ class QuantisedCache:
             writer.store(path)
         except OSError as problem:
             _log.debug("packed weights are not kept: %s", problem)
+            writer.discard()
             return
         _drop_stale(path)
 

@@ -213,7 +213,7 @@ class Engine:
         self._step_seconds.clear()
         if shortest > 2 * STEP_SECONDS:
             device.fetches_per_draw = max(min(size, SMALLEST_STEP), size // 2)
-        elif shortest < STEP_SECONDS / 4:
+        elif shortest < STEP_SECONDS / 3:
             device.fetches_per_draw = max(size, min(LARGEST_STEP, 2 * size))
 
     # The context -------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyglet
 import pyglet.app
+from pyglet import gl
 
 from gpt2gl_ui.backend import Backend
 from gpt2gl_ui.frame_times import FrameTimes
@@ -24,6 +25,11 @@ FRAME = 1 / 60
 CLOSEST = FRAME - 0.003
 RESERVE = 0.0015
 SHORTEST_WORK = 0.004
+# Where the processor draws there is no display's rhythm to miss, and each frame takes from the
+# work: frames are further apart while there is work, and drawing has no more than half of the time
+# (unless a frame takes longer than FAIR).
+SOFTWARE_FRAME = 1 / 50
+FAIR = 0.025
 # imgui takes up to three frames until an input's consequences are on the screen.
 SETTLING_FRAMES = 3
 # When imgui's tooltips appear after the pointer came to rest.
@@ -137,6 +143,9 @@ class FrameLoop:
             self.backend.abandon_frame()
             return False
         self.window.flip()
+        if self._software:
+            # A surface without a screen leaves the drawing to whoever waits next: the engine.
+            gl.glFinish()
         self.stats.add_cost((self.clock() if self._software else self._built) - start)
         self.frame_number += 1
         self.on_frame()
@@ -150,14 +159,17 @@ class FrameLoop:
         return True
 
     def _deadline(self, drew: bool) -> float:
-        """After a frame the next one is assumed; it has to begin 1/60 s after this one did."""
+        """After a frame the next one is assumed; it has to begin a period after this one did."""
         now = self.clock()
         if not drew and not self._is_dirty():
             return now + FRAME - RESERVE
-        start = self._last_start
-        if drew and not self._software:
+        start, least = self._last_start, SHORTEST_WORK
+        if drew and self._software:
+            least = max(least, min(now - start, FAIR))
+        elif drew:
             start = now - self.stats.recent_cost()
-        return max(start + FRAME - RESERVE, now + SHORTEST_WORK)
+        period = SOFTWARE_FRAME if self._software else FRAME
+        return max(start + period - RESERVE, now + least)
 
     def _is_dirty(self) -> bool:
         now = self.clock()

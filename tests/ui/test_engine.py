@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from gpt2gl.errors import Gpt2glError
 from gpt2gl.generation import Finished, Generation, Token
 from gpt2gl.gl.context import Context
+from gpt2gl.loading import COMPILING
 from gpt2gl.sampling import Sampling
 from gpt2gl_ui.engine import CLOSED, FAILED, LOADING, READY, Engine
 
@@ -140,11 +141,22 @@ def test_a_model_that_cannot_be_loaded_says_why(engine: Engine) -> None:
     assert (engine.state, engine.session) == (CLOSED, None)
 
 
-@pytest.mark.parametrize("until", [0.0, 0.5, 0.99])
-def test_loading_can_be_cancelled(engine: Engine, until: float) -> None:
+# Until when a load goes on; the last is its last step but one.
+MOMENTS: dict[str, Callable[[Engine], bool]] = {
+    "before it began": lambda engine: True,
+    "half way": lambda engine: (engine.loading.fraction or 0.0) >= 0.5,
+    "while shaders are compiled": lambda engine: engine.loading.stage == COMPILING,
+    "with all but its end": lambda engine: engine.session is not None,
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_loading_can_be_cancelled(engine: Engine, moment: str) -> None:
     engine.load("storyteller", "fp32")
     start = time.monotonic()
-    while (engine.loading.fraction or 0.0) < until and engine.work(time.monotonic() + 0.01):
+    while not MOMENTS[moment](engine):
+        assert engine.work(time.monotonic())  # one step, as there is no time left
         assert time.monotonic() - start < PATIENCE
+    assert engine.state == LOADING
     engine.stop()
     assert (engine.state, engine.session, engine.is_busy) == (CLOSED, None, False)

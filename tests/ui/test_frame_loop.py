@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 from imgui_bundle import imgui
 
-from gpt2gl_ui.frame_loop import CLOSEST, FRAME, RESERVE, SHORTEST_WORK, FrameLoop
+from gpt2gl_ui.frame_loop import (
+    CLOSEST,
+    FAIR,
+    FRAME,
+    RESERVE,
+    SHORTEST_WORK,
+    SOFTWARE_FRAME,
+    FrameLoop,
+)
 from gpt2gl_ui.frame_times import FrameTimes
 from gpt2gl_ui.testhook import TestHook
 from tests.ui.driver import Driver
@@ -24,6 +32,7 @@ class Loop:
         self.drawn, self.deadlines, self.more = 0, [0.0][:0], False
         self.draw_seconds = 0.0
         self.loop = FrameLoop(demo.window, demo.backend, self.draw, self.work, self.clock)
+        self.loop._software = True
 
     def draw(self) -> None:
         self.drawn += 1
@@ -106,14 +115,23 @@ def test_work_ends_in_time_for_a_frame_that_had_to_wait(idle: Loop) -> None:
     idle.clock.advance(0.005)
     idle.loop.step()
     assert idle.drawn == 1
-    assert idle.deadlines[1] == pytest.approx(FRAME - RESERVE - 0.005)
+    assert idle.deadlines[1] == pytest.approx(SOFTWARE_FRAME - RESERVE - 0.005)
 
 
 @pytest.mark.parametrize(
-    ("draw_seconds", "left"), [(0.004, FRAME - RESERVE - 0.004), (0.05, SHORTEST_WORK)]
+    ("software", "draw_seconds", "left"),
+    [
+        (False, 0.004, FRAME - RESERVE - 0.004),
+        (False, 0.05, SHORTEST_WORK),
+        (True, 0.002, SOFTWARE_FRAME - RESERVE - 0.002),
+        (True, 0.012, 0.012),
+        (True, 0.05, FAIR),
+    ],
 )
-def test_work_gets_what_drawing_leaves(idle: Loop, draw_seconds: float, left: float) -> None:
-    idle.more, idle.draw_seconds = True, draw_seconds
+def test_work_gets_what_drawing_leaves(
+    idle: Loop, software: bool, draw_seconds: float, left: float
+) -> None:
+    idle.more, idle.draw_seconds, idle.loop._software = True, draw_seconds, software
     idle.loop.request()
     idle.loop.step()
     assert idle.drawn == 1
