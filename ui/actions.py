@@ -15,6 +15,9 @@ from gpt2gl_ui.state import Editing
 if TYPE_CHECKING:
     from gpt2gl_ui.app import App
 
+# The sidebar's width in points, and what a command changes it by.
+NARROWEST, WIDEST, SIDEBAR_STEP = 200, 520, 40
+
 
 # Chats ------------------------------------------------------------------------------------------
 
@@ -53,6 +56,18 @@ def toggle_sidebar(app: App) -> None:
         app.state.sidebar_over = not app.state.sidebar_over
     else:
         app.set("sidebar_open", not app.settings.sidebar_open)
+
+
+def set_sidebar_width(app: App, width: float) -> None:
+    """Give the list of chats a width in points, within what is of use."""
+    wanted = round(min(max(width, NARROWEST), WIDEST))
+    if wanted != app.settings.sidebar_width:
+        app.set("sidebar_width", wanted)
+
+
+def widen_sidebar(app: App, step: int) -> None:
+    """Make the list of chats wider or narrower by a step."""
+    set_sidebar_width(app, app.settings.sidebar_width + step * SIDEBAR_STEP)
 
 
 def toggle_inspector(app: App) -> None:
@@ -207,6 +222,11 @@ def can_escape(app: App) -> bool:
     """Whether there is something to stop or to close."""
     over = app.state.inspector_full or (app.state.sidebar_over and app.state.is_narrow)
     return app.talk.is_writing or over
+
+
+def has_sidebar(app: App) -> bool:
+    """Whether the list of chats can be seen."""
+    return app.state.sidebar_over if app.state.is_narrow else app.settings.sidebar_open
 
 
 def is_loading(app: App) -> bool:

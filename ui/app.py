@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,7 @@ from gpt2gl_ui.toasts import Toasts
 from gpt2gl_ui.views.frame import draw_window
 from gpt2gl_ui.window import Window
 
+SYSTEM_THEME = "system"
 SAVE_SECONDS = 1.0  # while an answer grows, its chat is saved this often
 
 
@@ -64,7 +66,7 @@ class App:
         store, self.writer = open_store(self._save_failed)
         self.settings_file = SettingsFile(self.writer)
         self.settings = self._first_settings()
-        self.state = State()
+        self.state = State(recent=list(self.settings.recent))
         self.engine = Engine(Context(window), self.loop.wake)
         self.shelf = Shelf(store, self.toasts, self._chat_shown)
         self.talk = Talk(self, self.shelf.chat)
@@ -76,6 +78,8 @@ class App:
         self._saved_at = 0.0
         self._look: tuple[Any, ...] = ()
         self._theme: tuple[str, Palette] | None = None  # as chosen, and what it comes to
+        self._asked: SimpleQueue[Palette] = SimpleQueue()  # the desktop's theme, asked again
+        window.push_handlers(on_activate=self._ask_desktop)
         window.close_requested = self.quit
         window.files_dropped = self._dropped
         self.failures = Failures(store.folder.root, self._described, self._warn)
@@ -130,6 +134,7 @@ class App:
     def _with_window(self) -> Any:
         chat = self.shelf.chat
         settings = with_value(self.settings, "window_size", self.window.logical_size)
+        settings = with_value(settings, "recent", self.state.recent)
         kept = None if chat.private or chat.is_empty else chat.id
         return with_value(settings, "last_chat", kept)
 
@@ -145,9 +150,21 @@ class App:
     def _palette(self) -> Palette:
         """That of the settings; the desktop is asked once for each choice, since it takes long."""
         choice = self.settings.theme
+        while not self._asked.empty():
+            self._theme = (SYSTEM_THEME, self._asked.get())
         if self._theme is None or self._theme[0] != choice:
             self._theme = (choice, theme.named(choice))
         return self._theme[1]
+
+    def _ask_desktop(self) -> None:
+        """Somebody comes back to the window: the desktop may have another theme by now."""
+        if self.settings.theme == SYSTEM_THEME:
+            threading.Thread(target=self._hear_desktop, daemon=True).start()
+
+    def _hear_desktop(self) -> None:
+        """In a thread, since the answer can take a second."""
+        self._asked.put(theme.named(SYSTEM_THEME))
+        self.loop.wake_from_thread()
 
     def _apply_look(self) -> None:
         """The theme and sizes of the settings; between frames only."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any
 
-from imgui_bundle import imgui
+from imgui_bundle import imgui, implot
 
 from gpt2gl_ui.keys import BUTTONS, CURSORS, KEYS, MODIFIERS
 from gpt2gl_ui.renderer import Colour, Renderer
@@ -37,11 +37,13 @@ class Kind(Enum):
 
     PRESS = auto()
     MODIFIER = auto()
+    BUTTON = auto()
+    MOVE = auto()
     OTHER = auto()
 
 
 class Backend:
-    """imgui's context for one window.
+    """imgui's context for one window, and ImPlot's.
 
     A frame is `new_frame()`, widgets, `render()`, `window.flip()`.
     """
@@ -55,10 +57,12 @@ class Backend:
         self._queue: deque[tuple[Kind, Callable[[], None]]] = deque()
         self._keys: set[imgui.Key] = set()
         self._buttons: set[int] = set()
+        self._pointer = (NOWHERE, NOWHERE)
         self._wheel = [0.0, 0.0]
         self._cursor: object = None
         self._in_frame = False
         self.context = imgui.create_context()
+        self.plots = implot.create_context()
         self.io = imgui.get_io()
         self._configure()
         self._handlers = self._event_handlers()
@@ -68,6 +72,7 @@ class Backend:
     def new_frame(self) -> None:
         """Hand queued input to imgui and begin its frame."""
         imgui.set_current_context(self.context)
+        implot.set_current_context(self.plots)
         now = self._clock()
         self.io.delta_time = min(max(now - self._last, SHORTEST_STEP), LONGEST_STEP)
         self._last = now
@@ -108,6 +113,7 @@ class Backend:
         """Free the GL objects and imgui's context; the window stays."""
         self.window.remove_handlers(**self._handlers)
         self.renderer.close()
+        implot.destroy_context(self.plots)
         imgui.destroy_context(self.context)
 
     def _attach(self, window: Window) -> None:
@@ -162,14 +168,17 @@ class Backend:
         """A modifier that changes after a key was pressed waits for the next frame.
 
         Otherwise Shift+Enter typed within one frame reaches imgui as Enter alone, since imgui
-        looks at the modifiers of the frame's end.
+        looks at the modifiers of the frame's end. A button that is pressed where the pointer has
+        just come waits too: what others may overlap knows from the frame before that it is the
+        one pointed at, and would miss a tap.
         """
-        pressed = False
+        pressed = moved = False
         while self._queue:
             kind, send = self._queue[0]
-            if kind is Kind.MODIFIER and pressed:
+            if (kind is Kind.MODIFIER and pressed) or (kind is Kind.BUTTON and moved):
                 return
-            pressed = pressed or kind is Kind.PRESS
+            pressed = pressed or kind in (Kind.PRESS, Kind.BUTTON)
+            moved = moved or kind is Kind.MOVE
             self._queue.popleft()
             send()
 
@@ -213,7 +222,9 @@ class Backend:
 
     def _on_mouse_motion(self, x: float, y: float, *_: Any) -> None:
         place = self._place(x, y)
-        self._put(Kind.OTHER, lambda: self.io.add_mouse_pos_event(*place))
+        kind = Kind.OTHER if place == self._pointer else Kind.MOVE
+        self._pointer = place
+        self._put(kind, lambda: self.io.add_mouse_pos_event(*place))
 
     def _on_mouse_enter(self, x: float, y: float) -> None:
         self._on_mouse_motion(x, y)
@@ -221,6 +232,7 @@ class Backend:
     def _on_mouse_leave(self, x: float, y: float) -> None:
         # While a button is down the drag goes on outside the window.
         if not self._buttons:
+            self._pointer = (NOWHERE, NOWHERE)
             self._put(Kind.OTHER, lambda: self.io.add_mouse_pos_event(NOWHERE, NOWHERE))
 
     def _on_mouse_press(self, x: float, y: float, button: int, modifiers: int) -> None:
@@ -234,7 +246,7 @@ class Backend:
             index = BUTTONS[button]
             _hold(self._buttons, index, down)
             self._on_mouse_motion(x, y)
-            kind = Kind.PRESS if down else Kind.OTHER
+            kind = Kind.BUTTON if down else Kind.OTHER
             self._put(kind, lambda: self.io.add_mouse_button_event(index, down))
 
     def _on_mouse_scroll(self, x: float, y: float, scroll_x: float, scroll_y: float) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gpt2gl_ui import actions, icons
+from gpt2gl_ui import actions, icons, parts
 from gpt2gl_ui.chats.tree import NOTEBOOK
 from gpt2gl_ui.chords import shown
 from gpt2gl_ui.settings import THEMES
@@ -66,6 +66,7 @@ FIELD_KEYS = (
     FieldKey("Enter", "Send the message"),
     FieldKey("Shift+Enter", "New line"),
     FieldKey("Up", "Recall what was sent before"),
+    FieldKey("Right", "On an answer: its tokens, one by one"),
 )
 
 
@@ -201,6 +202,17 @@ _VIEW = (
         ("Ctrl+B",),
         icons.SIDEBAR,
     ),
+    *(
+        Command(
+            f"sidebar.{name}",
+            f"{name.capitalize()} list of chats",
+            VIEW,
+            partial(actions.widen_sidebar, step=step),
+            icon=icons.SIDEBAR,
+            when=actions.has_sidebar,
+        )
+        for name, step in (("wider", 1), ("narrower", -1))
+    ),
     Command(
         "inspector",
         "Show or hide the inspector",
@@ -208,6 +220,17 @@ _VIEW = (
         actions.toggle_inspector,
         ("Ctrl+I",),
         icons.EYE,
+    ),
+    *(
+        Command(
+            f"part.{name}",
+            f"{name.capitalize()} part of the window",
+            VIEW,
+            partial(parts.focus_neighbour, step=step),
+            (keys,),
+            icons.KEYBOARD,
+        )
+        for name, step, keys in (("next", 1, "F6"), ("previous", -1, "Shift+F6"))
     ),
     Command(
         "larger",

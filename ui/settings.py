@@ -204,6 +204,9 @@ class Settings:
     hints_seen: tuple[str, ...] = _setting(
         (), Texts(cli="hints_seen", help="Hints that need not be shown again."), "Hints seen"
     )
+    recent: tuple[str, ...] = _setting(
+        (), Texts(cli="recent", help="Commands and chats that were used lately."), "Used lately"
+    )
     window_size: tuple[int, int] = _setting(
         (1180, 780), Pair(cli="window_size", help="Size of the window.", each=_SIDE), "Window size"
     )

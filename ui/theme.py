@@ -28,6 +28,8 @@ CAPTION, BODY, TITLE, DISPLAY = 12 * _LINE, 15 * _LINE, 18 * _LINE, 26 * _LINE
 
 @dataclass(frozen=True)
 class Theme:
+    """`scale` is pixels per point; `font_scale` how much larger still the text is."""
+
     palette: Palette = DARK
     scale: float = 1.0
     font_scale: float = 1.0
@@ -67,13 +69,15 @@ def named(choice: str, dark: Callable[[], bool] = prefers_dark) -> Palette:
 def apply(palette: Palette, scale: float = 1.0, font_scale: float = 1.0) -> None:
     """Make this the look from the next frame on; call it between frames.
 
-    `scale` is pixels per point, for everything; `font_scale` enlarges text further.
+    `scale` is pixels per point, for everything; `font_scale` enlarges text further. What holds
+    larger text grows with it, by half as much; smaller text leaves it as it is.
     """
     global _current
-    _current = Theme(palette, scale, font_scale)
+    growth = max(1.0, (1.0 + font_scale) / 2)
+    _current = Theme(palette, scale * growth, font_scale / growth)
     style = imgui.get_style()
     style.font_size_base = BODY
-    style.font_scale_main, style.font_scale_dpi = font_scale, scale
+    style.font_scale_main, style.font_scale_dpi = _current.font_scale, _current.scale
     style._next_frame_font_size_base = BODY
     _set_spacing(style)
     _set_corners(style)

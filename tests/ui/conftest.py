@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -60,3 +61,9 @@ def desktop() -> Iterator[Desktop]:
         pytest.skip(f"needs {', '.join(missing)}: sudo apt-get install xvfb openbox xdotool xclip")
     with Desktop() as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def window_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where starts of the whole app keep what they measured, so that only the first does it."""
+    return tmp_path_factory.mktemp("window-cache")

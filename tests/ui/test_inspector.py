@@ -4,102 +4,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
 from gpt2gl.analysis import attention_of, attention_rollout, probabilities, ranks
-from gpt2gl.gl.device import Device
 from gpt2gl.lens import Lens
-from gpt2gl.loading import load_steps
-from gpt2gl.session import Session
 from gpt2gl_ui.inspector import tab_attention, tab_intervene, tab_lens
 from gpt2gl_ui.inspector.changes import HEAD, LAYER, Part
 from gpt2gl_ui.inspector.inspector import ACTIVATIONS, ATTENTION, INTERVENE, LENS, STEP, TOKENS
 from gpt2gl_ui.inspector.panel import TABS
 from gpt2gl_ui.inspector.texts import EXAMPLE
-from tests.ui.fakes import Stage, give_model, staged
+from gpt2gl_ui.inspector.timing import token_time_steps
+from tests.ui.fakes import Stage
+from tests.ui.inspecting import inspected, open_panel, reads_counted, rest, session_of, show
 
-PATIENCE = 60.0
-SAID = "Once upon a time there was a girl named Lily."
 PLANS = ("decode", "prefill", "prefill_head", "trace", "row_logits")
-OPTIONS = {"seed": 1, "max_tokens": 4, "sidebar_open": False, "temperature": 0.0}
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """The storyteller, and a conversation of one answer."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpt2gl_ui.inspector.tab_intervene.NEW_TOKENS", 3)
-        folder = tmp_path_factory.mktemp("inspector")
-        with staged(folder, patch, size=(780, 640), whole=True) as made:
-            app = made.app
-            with app.engine.held():
-                *_, session = load_steps("storyteller", "int8", app.engine.context)
-            assert isinstance(session, Session)
-            give_model(app, session)
-            for name, value in OPTIONS.items():
-                app.set(name, value)
-            assert app.talk.send(SAID)
-            rest(made)
-            yield made
-            app.inspector.changes.reset()
-            app.set("inspector_open", False)
-            rest(made)
-            app.engine.closing()
-            session.close()
-
-
-def rest(stage: Stage) -> None:
-    """Work and frames until there is nothing to do."""
-    start, quiet = time.monotonic(), 0
-    while quiet < 3:
-        assert time.monotonic() - start < PATIENCE, stage.app.inspector.jobs.running
-        while stage.app.work(time.monotonic() + 1.0):
-            pass
-        stage.driver.frame()
-        quiet = quiet + 1 if stage.app.engine.is_idle else 0
-
-
-def session_of(stage: Stage) -> Session:
-    session = stage.app.inspector.session
-    assert session is not None
-    return session
+    with inspected(tmp_path_factory.mktemp("inspector")) as made:
+        yield made
 
 
 @pytest.fixture
 def opened(stage: Stage) -> Stage:
-    """The panel, with nothing chosen."""
-    inspector = stage.app.inspector
-    inspector.changes.reset()
-    inspector.text.show(None)
-    inspector.tab, inspector.selected, inspector.stepper = ATTENTION, None, None
-    stage.app.state.kept("inspector.attention", tab_attention.Chosen).opened = None
-    stage.app.state.inspector_full = False
-    stage.app.set("inspector_open", True)
-    rest(stage)
+    open_panel(stage)
     return stage
-
-
-def show(stage: Stage, tab: str) -> None:
-    stage.driver.click(f"inspector.{tab}")
-    rest(stage)
-    assert stage.app.inspector.tab == tab
 
 
 @pytest.fixture
 def count_reads(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How often the device was asked for numbers."""
-    reads = [0]
-    read = Device.read_texels
-
-    def counted(self: Device, *arguments: Any) -> Any:
-        reads[0] += 1
-        return read(self, *arguments)
-
-    monkeypatch.setattr(Device, "read_texels", counted)
-    return lambda: reads[0]
+    return reads_counted(monkeypatch)
 
 
 # Opening and closing ----------------------------------------------------------------------------
@@ -407,3 +344,41 @@ def test_the_passes_of_a_text_one_at_a_time(opened: Stage) -> None:
     answer(opened)
     show(opened, STEP)
     assert "step.start" in opened.driver.hook.marks
+
+
+def test_a_token_is_measured_in_short_steps_and_stays_what_it_is(opened: Stage) -> None:
+    app, session = opened.app, session_of(opened)
+    plan = session.model.plan("decode")
+    show(opened, STEP)
+    opened.driver.click("step.view.Time of a token")
+    rest(opened)
+    with app.engine.held():
+        logits = session.logits(app.inspector.text.tokens)
+    opened.driver.click("step.measure")
+    slices = 0
+    while "step.time.0" not in opened.driver.hook.marks:
+        for _ in range(20):
+            app.work(time.monotonic())  # one step, as there is no time left
+        opened.driver.frame()
+        slices += 20
+        assert slices < 40 * len(plan)
+    assert slices > len(plan)
+    found = app.inspector.result("time", None, lambda session: pytest.fail("not there"))
+    assert sum(each.calls for each in found.passes) == len(plan)
+    assert found.context == len(app.inspector.text.tokens)
+    assert all(each.ms > 0 for each in found.passes)
+    with app.engine.held():
+        assert np.array_equal(session.model.logits(), logits)
+
+
+def test_measuring_does_not_change_how_much_a_step_does(opened: Stage) -> None:
+    session = session_of(opened)
+    device = session.model.device
+    with opened.app.engine.held():
+        steps = token_time_steps(session, opened.app.inspector.text.tokens)
+        for _ in range(40):  # the text is encoded again, and passes are timed
+            next(steps)
+        before = device.fetches_per_draw
+        device.fetches_per_draw = 2 * before  # as the engine does after many short steps
+        steps.close()
+        assert device.fetches_per_draw == before

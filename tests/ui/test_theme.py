@@ -90,13 +90,15 @@ def test_scale_enlarges_everything() -> None:
     assert text[1] == pytest.approx(2 * text[0], abs=1)
 
 
-def test_font_scale_leaves_spacing_alone() -> None:
+@pytest.mark.parametrize(("font_scale", "growth"), [(0.75, 1.0), (1.0, 1.0), (1.5, 1.25)])
+def test_what_holds_larger_text_grows_by_half_as_much(font_scale: float, growth: float) -> None:
     with frames() as run:
-        theme.apply(DARK, scale=1.0, font_scale=1.5)
+        theme.apply(DARK, scale=1.0, font_scale=font_scale)
         sizes: list[float] = []
         run.run(lambda: sizes.append(imgui.get_font_size()))
-        assert sizes[0] == pytest.approx(1.5 * theme.BODY, abs=1)
-        assert imgui.get_style().item_spacing.x == theme.SMALL
+        assert sizes[0] == pytest.approx(font_scale * theme.BODY, abs=1)
+        assert imgui.get_style().item_spacing.x == growth * theme.SMALL
+        assert theme.px(theme.CONTROL_HEIGHT) == growth * theme.CONTROL_HEIGHT
 
 
 def test_thin_lines_do_not_vanish() -> None:

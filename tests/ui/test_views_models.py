@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -233,7 +234,7 @@ def test_a_warning_where_a_model_will_not_fit():
 
 
 def test_the_warning_is_drawn(stage):
-    with_entries(stage, HERE_GPT2)
+    with_entries(stage, replace(HERE_GPT2, needs={"fp32": 600_000_000, "int8": 200_000_000}))
     before = stage.driver.hook.marks["model.gpt2"][3]
     stage.app.state.kept(models_panel.NAME, models_panel.Form).room = 1
     stage.driver.frame(3)

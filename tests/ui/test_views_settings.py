@@ -25,6 +25,7 @@ from tests.ui.fakes import FakeSession, Stage, staged
 KEPT_OUT = {
     *("model", "last_chat", "window_size", "window_position", "sidebar_width", "inspector_width"),
     "hints_seen",
+    "recent",
 }
 
 
@@ -232,8 +233,8 @@ def test_escape_closes_a_list_first(stage):
 
 def test_precision_loads_the_model_again(stage):
     show(stage, "Model")
-    stage.driver.click("settings.precision.int8")
-    assert stage.app.settings.precision == "int8"
+    stage.driver.click("settings.precision.fp16")
+    assert stage.app.settings.precision == "fp16"
     assert stage.loaded == ["storyteller"]
     stage.driver.click("settings.model")
     assert stage.app.state.dialogue == MODELS

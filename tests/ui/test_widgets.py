@@ -232,6 +232,16 @@ def check_elided(text: str, width: float) -> None:
         assert imgui.calc_text_size(shown).x <= max(width, imgui.calc_text_size("…").x)
 
 
+def test_long_words_are_broken_to_fit(run: Frames) -> None:
+    def draw() -> list[tuple[str, float]]:
+        lines = widgets.wrapped("see " + "W" * 400 + " there", 120)
+        return [(line, imgui.calc_text_size(line).x) for line in lines]
+
+    lines = run.run(draw)
+    assert max(width for _, width in lines) <= 120
+    assert "".join(line for line, _ in lines).replace(" ", "") == "see" + "W" * 400 + "there"
+
+
 def test_wrapped_lines_keep_all_words(run: Frames) -> None:
     text = "a few words that do not fit on one line\nand a second paragraph"
 

@@ -10,9 +10,11 @@ from imgui_bundle import imgui
 
 from gpt2gl_ui import marks, theme
 from gpt2gl_ui.inspector import pieces
+from gpt2gl_ui.inspector.cursor import Cell, Cursor
 from gpt2gl_ui.widgets import Area, elided, fill, text_in
 
 LABEL_LEAST = 11  # points of a row or column that a label needs
+MOST_MARKS = 400
 _FLAGS = imgui.WindowFlags_
 
 
@@ -44,8 +46,9 @@ class Grid:
     x: float  # of column 0 and row 0 on the screen
     y: float
     window: Area
-    hovered: tuple[int, int] | None  # column, row
+    hovered: Cell | None  # the pointer, or the keyboard, is at it
     clicked: bool
+    cursor: Cursor
 
     @property
     def body(self) -> Area:
@@ -72,6 +75,11 @@ class Grid:
         shape = self.shape
         x, y = self.x + column * shape.cell_width, self.y + row * shape.cell_height
         return Area(x, y, shape.cell_width, shape.cell_height)
+
+    def hint(self, text: str) -> None:
+        """A note on the cell that is pointed at."""
+        by_keys = self.hovered is not None and self.cursor.leads
+        pieces.hint(text, self.cell(*self.cursor.cell) if by_keys else None)
 
     def row_labels(self, label: Callable[[int], str], *, chosen: int | None = None) -> None:
         """Draw them over what has scrolled below."""
@@ -125,33 +133,59 @@ def _visible(start: float, low: float, high: float, size: float, count: int) -> 
 
 
 @contextmanager
-def scrolled(name: str, shape: Shape, width: float, height: float) -> Iterator[Grid]:
-    """A window of `width` x `height` pixels, or less, over a table; draw labels last."""
+def scrolled(
+    name: str, shape: Shape, width: float, height: float, cursor: Cursor
+) -> Iterator[Grid]:
+    """A window of `width` x `height` pixels, or less, over a table; draw labels last.
+
+    With the keyboard at it, arrows move from cell to cell, and Enter presses one.
+    """
     bar = imgui.get_style().scrollbar_size
     wide, tall = shape.width > width, shape.height > height
     size = (width if wide else shape.width + (bar if tall else 0),
             height if tall else shape.height + (bar if wide else 0))
     size = (min(size[0], width), min(size[1], height))
-    imgui.begin_child(f"##{name}", size, 0, _FLAGS.horizontal_scrollbar)
-    start = imgui.get_cursor_screen_pos()
+    child = imgui.ChildFlags_.nav_flattened
+    imgui.begin_child(f"##{name}", size, child, _FLAGS.horizontal_scrollbar)
     low, room = imgui.get_window_pos(), imgui.get_window_size()
     window = Area(
         low.x, low.y, room.x - (bar if tall else 0), room.y - (bar if wide else 0)
     )
-    area, at = pieces.touch(f"{name}.cells", shape.width, shape.height)
-    grid = Grid(shape, start.x + shape.left, start.y + shape.top, window, None, area.clicked)
-    hovered = _hovered(grid) if at is not None else None
-    for row in grid.rows:
-        for column in grid.columns if shape.columns * shape.rows <= 400 else ():
-            place = grid.cell(column, row)
-            marks.place(f"{name}.{row}.{column}", (place.x, place.y, place.width, place.height))
     try:
-        yield Grid(shape, grid.x, grid.y, window, hovered, area.clicked and hovered is not None)
+        yield _grid(name, shape, window, cursor)
     finally:
         imgui.end_child()
 
 
-def _hovered(grid: Grid) -> tuple[int, int] | None:
+def table(name: str, shape: Shape, cursor: Cursor) -> Grid:
+    """A table that scrolls with the window it is in, its labels too."""
+    low, room = imgui.get_window_pos(), imgui.get_window_size()
+    window = Area(
+        low.x - shape.left, low.y - shape.top, room.x + shape.left, room.y + shape.top
+    )
+    return _grid(name, shape, window, cursor)
+
+
+def _grid(name: str, shape: Shape, window: Area, cursor: Cursor) -> Grid:
+    """The item of a table, at imgui's cursor, and what the pointer and the keyboard do to it."""
+    start = imgui.get_cursor_screen_pos()
+    cursor.begin()
+    area, at = pieces.touch(f"{name}.cells", shape.width, shape.height, keys=True)
+    cursor.follow(shape.columns, shape.rows)
+    x, y = start.x + shape.left, start.y + shape.top
+    grid = Grid(shape, x, y, window, None, False, cursor)
+    pointed = _hovered(grid) if at is not None else None
+    grid = Grid(shape, x, y, window, *cursor.choose(pointed, area.clicked), cursor)
+    if cursor.moved:
+        _scroll_to(grid)
+    for row in grid.rows if shape.columns * shape.rows <= MOST_MARKS else ():
+        for column in grid.columns:
+            place = grid.cell(column, row)
+            marks.place(f"{name}.{row}.{column}", (place.x, place.y, place.width, place.height))
+    return grid
+
+
+def _hovered(grid: Grid) -> Cell | None:
     pointer, shape, window = imgui.get_mouse_pos(), grid.shape, grid.window
     if pointer.x < window.x + shape.left or pointer.y < window.y + shape.top:
         return None
@@ -159,3 +193,15 @@ def _hovered(grid: Grid) -> tuple[int, int] | None:
     row = int((pointer.y - grid.y) // shape.cell_height)
     inside = 0 <= column < shape.columns and 0 <= row < shape.rows
     return (column, row) if inside else None
+
+
+def _scroll_to(grid: Grid) -> None:
+    """Bring the cursor's cell into sight, beside the labels."""
+    shape, window, cell = grid.shape, grid.window, grid.cell(*grid.cursor.cell)
+    left, top = window.x + shape.left, window.y + shape.top
+    x = min(cell.x - left, 0.0) or max(cell.right - window.right, 0.0)
+    y = min(cell.y - top, 0.0) or max(cell.bottom - window.bottom, 0.0)
+    if x:
+        imgui.set_scroll_x(imgui.get_scroll_x() + x)
+    if y:
+        imgui.set_scroll_y(imgui.get_scroll_y() + y)

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 from gpt2gl.errors import Gpt2glError
 from gpt2gl.generation import Token
 from gpt2gl.session import Session
+from gpt2gl_ui.chats.messages import Message
 from gpt2gl_ui.engine import READY
 from gpt2gl_ui.inspector.changes import Changes
 from gpt2gl_ui.inspector.jobs import Jobs
 from gpt2gl_ui.inspector.live import Live
+from gpt2gl_ui.inspector.spans import Spans, Weights
 from gpt2gl_ui.inspector.stepping import Stepper
 from gpt2gl_ui.inspector.texts import Text
+from gpt2gl_ui.text.painting import Tokens
 
 if TYPE_CHECKING:
     from gpt2gl_ui.app import App
@@ -39,6 +42,7 @@ class Inspector:
         changes: interventions; they hold for the chat too, and after the panel was closed.
         stepper: the computation that is stepped through, if one is.
         selected: the token that was chosen, None for the last; `hovered` the one pointed at.
+        attended: [hovered + 1] weights of the token that is pointed at in the conversation.
     """
 
     def __init__(self, app: App) -> None:
@@ -51,6 +55,8 @@ class Inspector:
         self.stepper: Stepper | None = None
         self.selected: int | None = None
         self.hovered: int | None = None
+        self.attended: Weights | None = None
+        self._spans = Spans(self.text)
         self._visited: set[str] = set()
         self._captured: object = None  # tokens and version of the changes
         app.engine.stepped = self._stepped
@@ -93,13 +99,25 @@ class Inspector:
         """Called before the panel is drawn."""
         self.live.begin_frame()
         self.jobs.begin_frame()
-        self.hovered = self._hovered_in_conversation()
+        self.hovered, self.attended = self._hovered_in_conversation(), None
         if self.selected is not None and self.selected >= len(self.text.tokens):
             self.selected = None
 
     def _hovered_in_conversation(self) -> int | None:
         at = self.app.state.hovered_token
         return None if at is None else self.text.position_of(*at)
+
+    def attention_in(self, message: Message) -> Tokens | None:
+        """A message's tokens, tinted by how much the one that is pointed at attends to them; None
+        unless one is, and the panel shows attention."""
+        at = self.app.state.hovered_token
+        if at is None or self.attended is None or not self.is_open:
+            return None
+        span = self._spans.of(message)
+        if span is None:
+            return None
+        selected = at[1] if at[0] == message.id else None
+        return span.tinted(self.attended, selected)
 
     # Between frames ----------------------------------------------------------------------------
 

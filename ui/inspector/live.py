@@ -37,6 +37,21 @@ class Wanted:
     make: Callable[[Views], View]
 
 
+@dataclass
+class Asked:
+    """A number to be read; that of one `row` stays what it is while rows follow it."""
+
+    read: Callable[[Capture], Any]
+    idle: bool
+    row: int | None
+
+    def stamp(self, capture: Capture) -> object:
+        """Another whenever the number may have become another."""
+        if self.row is not None:
+            return len(capture.rewinds), self.row < capture.n_rows
+        return capture.n_rows, len(capture.rewinds), capture.epoch
+
+
 class Live:
     """What is captured, the pictures of it, and numbers from it.
 
@@ -53,7 +68,7 @@ class Live:
         self._shown: dict[str, Shown] = {}
         self._wanted: dict[str, Wanted] = {}
         self._numbers: dict[Hashable, tuple[object, Any]] = {}
-        self._asked: dict[Hashable, tuple[Callable[[Capture], Any], bool]] = {}
+        self._asked: dict[Hashable, Asked] = {}
 
     # What views ask for ------------------------------------------------------------------------
 
@@ -70,12 +85,20 @@ class Live:
             return None
         return shown.view  # type: ignore[return-value]
 
-    def number(self, key: Hashable, read: Callable[[Capture], Any], *, idle: bool = False) -> Any:
+    def number(
+        self,
+        key: Hashable,
+        read: Callable[[Capture], Any],
+        *,
+        idle: bool = False,
+        row: int | None = None,
+    ) -> Any:
         """What `read` gives, None until it was read; an older value while the text grows.
 
-        With `idle` only while nothing is generated, since reading waits for the device.
+        With `idle` only while nothing is generated, since reading waits for the device. What is
+        of one `row` alone is read once, however the text grows.
         """
-        self._asked[key] = (read, idle)
+        self._asked[key] = Asked(read, idle, row)
         return self._numbers.get(key, (None, None))[1]
 
     # Between frames ----------------------------------------------------------------------------
@@ -120,7 +143,7 @@ class Live:
             if not self._draw(shown, deadline):
                 return changed, True
             shown.stamp, changed = stamp, True
-        return self._read(session.model.capture, stamp, busy) or changed, False
+        return self._read(session.model.capture, busy) or changed, False
 
     def has_work(self, session: Session, busy: bool) -> bool:
         """Whether `work` would do anything; cheap."""
@@ -130,7 +153,7 @@ class Live:
             return True
         if any(shown.stamp != stamp for shown in self._shown.values()):
             return True
-        return any(True for _ in self._unread(session.model.capture, stamp, busy))
+        return any(True for _ in self._unread(session.model.capture, busy))
 
     def _stamp(self, session: Session) -> object:
         capture = session.model.capture
@@ -172,24 +195,26 @@ class Live:
         shown.steps = None
         return True
 
-    def _unread(self, capture: Capture | None, stamp: object, busy: bool) -> Iterator[Hashable]:
+    def _unread(self, capture: Capture | None, busy: bool) -> Iterator[Hashable]:
         if capture is None or not capture.n_rows:
             return
-        for key, (_, idle) in self._asked.items():
-            if self._numbers.get(key, (None, None))[0] != stamp and not (idle and busy):
+        for key, asked in self._asked.items():
+            known = self._numbers.get(key, (None, None))[0]
+            if known != asked.stamp(capture) and not (asked.idle and busy):
                 yield key
 
-    def _read(self, capture: Capture | None, stamp: object, busy: bool) -> bool:
-        keys = list(self._unread(capture, stamp, busy))
+    def _read(self, capture: Capture | None, busy: bool) -> bool:
+        keys = list(self._unread(capture, busy))
         for key in keys:
-            self._numbers[key] = (stamp, self._number(capture, self._asked[key][0]))
+            assert capture is not None
+            asked = self._asked[key]
+            self._numbers[key] = (asked.stamp(capture), self._number(capture, asked.read))
         while len(self._numbers) > MOST_NUMBERS:
             del self._numbers[next(iter(self._numbers))]
         return bool(keys)
 
     @staticmethod
-    def _number(capture: Capture | None, read: Callable[[Capture], Any]) -> Any:
-        assert capture is not None
+    def _number(capture: Capture, read: Callable[[Capture], Any]) -> Any:
         try:
             return read(capture)
         except Gpt2glError:

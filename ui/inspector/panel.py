@@ -65,7 +65,7 @@ def draw(app: App, area: Area) -> None:
         )
         _header(app)
         _tabs(app)
-        imgui.begin_child("##inspector.tab", (0, 0))
+        imgui.begin_child("##inspector.tab", (0, 0), pieces.CHILD)
         hints.draw(app, app.inspector.tab)
         _tab(app)
         imgui.end_child()
@@ -75,12 +75,16 @@ def draw(app: App, area: Area) -> None:
 
 def _header(app: App) -> None:
     start, width = imgui.get_cursor_screen_pos(), available_width()
+    high = theme.px(theme.CONTROL_HEIGHT)  # as what is beside it in the window's header
+    lower = (high - theme.px(theme.BODY)) / 2
+    imgui.set_cursor_screen_pos((start.x, start.y + round(lower - theme.px(2))))
     title("Inspector", theme.BODY)
     if app.inspector.changes.is_active:
         imgui.same_line(0, theme.px(theme.MEDIUM))
         badge("changed", "warning", help="Interventions are active: the chat answers with them.")
     side = theme.px(32)
-    imgui.set_cursor_screen_pos((start.x + width - 2 * side - theme.px(4), start.y - theme.px(4)))
+    left = start.x + width - 2 * side - theme.px(4)
+    imgui.set_cursor_screen_pos((left, start.y + (high - side) / 2))
     full = app.state.inspector_full
     icon, text = (icons.CHEVRON_RIGHT, "At the side") if full else (icons.CHEVRON_LEFT, "Full size")
     if icon_button(icon, name="inspector.full", tooltip=text):
@@ -90,7 +94,7 @@ def _header(app: App) -> None:
     imgui.same_line(0, theme.px(4))
     if icon_button(icons.CLOSE, name="inspector.close", tooltip="Close (Ctrl+I)"):
         close(app)
-    imgui.set_cursor_screen_pos((start.x, start.y + theme.px(32)))
+    imgui.set_cursor_screen_pos((start.x, start.y + high + theme.px(4)))
 
 
 def close(app: App) -> None:

@@ -1,17 +1,15 @@
-"""What several tabs are drawn from: pictures, upright text, bars, a line plot, a note."""
+"""What several tabs are drawn from: pictures, upright text, bars, a note."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-import numpy as np
-import numpy.typing as npt
 from imgui_bundle import imgui
 
 from gpt2gl.gl.pictures import Picture
 from gpt2gl_ui import fonts, marks, theme
-from gpt2gl_ui.palette import Color, faded
+from gpt2gl_ui.palette import Color
 from gpt2gl_ui.widgets import (
     Area,
     available_width,
@@ -25,8 +23,9 @@ from gpt2gl_ui.widgets import (
 
 Corners = tuple[float, float, float, float]
 WHOLE: Corners = (0.0, 0.0, 1.0, 1.0)
-PLOT_HEIGHT, MARGIN, CHOICE_WIDTH = 110, 44, 460
+CHOICE_WIDTH = 460
 SMALL_TEXT = theme.CAPTION
+CHILD = imgui.ChildFlags_.nav_flattened  # the keyboard goes in and out as if it were no window
 
 
 def small() -> AbstractContextManager[None]:
@@ -128,91 +127,28 @@ def bar_row(
     return area
 
 
-Series = Sequence[tuple[str, npt.NDArray[np.float32], Color]]
-
-
-def line_plot(
-    name: str, series: Series, labels: Sequence[str], *, height: float = PLOT_HEIGHT
-) -> int | None:
-    """Lines over the same places; gives the place under the pointer."""
-    now = theme.palette()
-    area, at = touch(name, available_width(), theme.px(height))
-    fill(area, now.surface)
-    count = max(len(values) for _, values, _ in series)
-    top = max((float(np.max(values)) for _, values, _ in series), default=1.0) or 1.0
-    inner = _inner(area)
-    _scale_labels(area, inner, top)
-    for _, values, color in series:
-        if len(values):
-            _line(inner, values, top, color)
-    if at is None or count < 1:
-        return None
-    share = (area.x + at[0] * area.width - inner.x) / inner.width
-    place = min(max(round(share * (count - 1)), 0), count - 1)
-    x = inner.x + inner.width * place / max(count - 1, 1)
-    draw = imgui.get_window_draw_list()
-    draw.add_line((x, inner.y), (x, inner.bottom), theme.ink(now.control))
-    lines = [f"{title}: {values[place]:.4g}" for title, values, _ in series if place < len(values)]
-    hint("\n".join([labels[place] if place < len(labels) else "", *lines]))
-    return place
-
-
-def _inner(area: Area) -> Area:
-    left, edge = theme.px(MARGIN), theme.px(theme.SMALL)
-    return Area(area.x + left, area.y + edge, area.width - left - edge, area.height - 2 * edge)
-
-
-def _scale_labels(area: Area, inner: Area, top: float) -> None:
-    now, line = theme.palette(), theme.px(14)
-    with small():
-        for share in (0.0, 0.5, 1.0):
-            y = inner.bottom - share * inner.height
-            place = Area(area.x, y - line / 2, inner.x - area.x, line)
-            text_in(place, f"{share * top:.3g}", now.text_muted, 1.0, theme.TIGHT)
-            grid = theme.ink(faded(now.border, 0.8))
-            imgui.get_window_draw_list().add_line((inner.x, y), (inner.right, y), grid)
-
-
-def _line(inner: Area, values: npt.NDArray[np.float32], top: float, color: Color) -> None:
-    step = inner.width / max(len(values) - 1, 1)
-    points: list[imgui.ImVec2Like] = [
-        (inner.x + i * step, inner.bottom - max(float(v), 0.0) / top * inner.height)
-        for i, v in enumerate(values)
-    ]
-    draw = imgui.get_window_draw_list()
-    draw.add_polyline(points, theme.ink(color), theme.px(1.5), 0)
-    if len(points) <= 16:
-        for point in points:
-            draw.add_circle_filled(point, theme.px(2.5), theme.ink(color))
-
-
-def bars(name: str, counts: npt.NDArray[np.float32], edges: npt.NDArray[np.float32]) -> None:
-    """A histogram."""
-    now = theme.palette()
-    area, at = touch(name, available_width(), theme.px(PLOT_HEIGHT))
-    fill(area, now.surface)
-    inner, top = _inner(area), float(counts.max(initial=1.0))
-    _scale_labels(area, inner, top)
-    width = inner.width / len(counts)
-    draw, ink = imgui.get_window_draw_list(), theme.ink(now.accent)
-    for i, count in enumerate(counts):
-        x, tall = inner.x + i * width, inner.height * float(count) / top
-        draw.add_rect_filled((x, inner.bottom - tall), (x + max(width - 1, 1), inner.bottom), ink)
-    if at is not None:
-        place = int((area.x + at[0] * area.width - inner.x) / width)
-        if 0 <= place < len(counts):
-            hint(f"{edges[place]:.3g} to {edges[place + 1]:.3g}: {counts[place]:.0f} numbers")
-
-
-def hint(text: str) -> None:
-    """A note at the pointer, at once."""
+def hint(text: str, at: Area | None = None) -> None:
+    """A note at the pointer, or under an area, at once."""
     padding = (theme.px(theme.SMALL + 2), theme.px(theme.SMALL))
+    if at is not None:
+        imgui.set_next_window_pos(_beside(at, text, padding))
     imgui.push_style_var(imgui.StyleVar_.window_padding, padding)
     if imgui.begin_tooltip():
         with small():
             imgui.text_unformatted(text)
         imgui.end_tooltip()
     imgui.pop_style_var()
+
+
+def _beside(at: Area, text: str, padding: tuple[float, float]) -> tuple[float, float]:
+    """Where a note stands under an area, or over it where the window ends."""
+    with small():
+        size = imgui.calc_text_size(text)
+    view, gap = imgui.get_main_viewport(), theme.px(theme.SMALL)
+    width, height = size.x + 2 * padding[0], size.y + 2 * padding[1]
+    fits = at.bottom + gap + height <= view.pos.y + view.size.y
+    x = max(min(at.x, view.pos.x + view.size.x - width), view.pos.x)
+    return x, at.bottom + gap if fits else at.y - gap - height
 
 
 def frame(area: Area, color: Color, width: float = 2, radius: float = 3) -> None:

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from gpt2gl.errors import Gpt2glError
 from gpt2gl.gl.call import Call, Prepared, Step
 from gpt2gl.gl.program import expand
-from gpt2gl.profiling import Profile, profile_decode, shape_of
+from gpt2gl.profiling import shape_of
 from gpt2gl.session import Session
-
-REPEATS = 3
 
 
 @dataclass(frozen=True)
@@ -94,9 +92,3 @@ class Stepper:
 def shader_of(call: Call) -> str:
     """The source of a pass as it is compiled, without the values that are filled in."""
     return expand(call.operation.shader, call.defines).text
-
-
-def profile_steps(session: Session, tokens: tuple[int, ...]) -> Generator[None, None, Profile]:
-    """Time the passes of the last token; the measurement itself is one long step."""
-    yield from session.encode_steps(tokens)
-    return profile_decode(session.model, len(tokens) - 1, tokens[-1], REPEATS)

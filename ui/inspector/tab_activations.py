@@ -12,7 +12,7 @@ from imgui_bundle import imgui
 from gpt2gl.session import Session
 from gpt2gl.views import HeatmapView, Views
 from gpt2gl_ui import theme
-from gpt2gl_ui.inspector import pieces
+from gpt2gl_ui.inspector import pieces, plots
 from gpt2gl_ui.inspector.strip import Strip
 from gpt2gl_ui.widgets import Area, available_width, fill, pressable, text_in
 
@@ -155,7 +155,7 @@ def _norms(app: App, session: Session) -> None:
     mean = norms.mean(axis=1)
     label = app.inspector.text.label(position)
     series = [("all words", mean, now.control), (f"“{label}”", norms[:, position], now.accent)]
-    pieces.line_plot("activations.norms", series, _points_named(session))
+    plots.curves("activations.norms", series, _points_named(session))
 
 
 def _points_named(session: Session) -> list[str]:
@@ -192,7 +192,7 @@ def _distribution(app: App, chosen: Chosen) -> None:
         return
     counts, edges, low, high = found
     pieces.heading("How often each value occurs")
-    pieces.bars("activations.distribution", counts, edges)
+    plots.histogram("activations.distribution", counts, edges)
     pieces.note(f"From {low:.4g} to {high:.4g}; the outer bars hold all beyond.")
 
 

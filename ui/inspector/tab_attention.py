@@ -18,16 +18,17 @@ from gpt2gl.views import AttentionView, Views
 from gpt2gl_ui import icons, theme
 from gpt2gl_ui.inspector import pieces
 from gpt2gl_ui.inspector.colours import sequential
-from gpt2gl_ui.inspector.grid import Grid, Shape, scrolled
+from gpt2gl_ui.inspector.cursor import Cursor
+from gpt2gl_ui.inspector.grid import Grid, Shape, scrolled, table
 from gpt2gl_ui.inspector.strip import Strip
 from gpt2gl_ui.palette import Color, faded
+from gpt2gl_ui.views.tint import weight_tint
 from gpt2gl_ui.widgets import (
     Area,
     available_width,
     button,
     fill,
     icon_button,
-    pressable,
     text_in,
 )
 
@@ -46,7 +47,6 @@ THUMBNAIL, NARROW_THUMBNAIL, GUTTER = 88, 56, 26  # points at most
 LARGEST_CELL, LEAST_CELL = 30, 13
 LEFT, TOP = 74, 64
 WIDE = 720  # points, from which the overview stays beside the large picture
-TINT = 0.75
 Floats = npt.NDArray[np.float64]
 
 
@@ -58,6 +58,8 @@ class Chosen:
     mode: str = WEIGHTS
     zoom: float = 1.0
     strip: Strip = field(default_factory=Strip)
+    heads: Cursor = field(default_factory=Cursor)
+    cells: Cursor = field(default_factory=Cursor)
 
     @property
     def head(self) -> tuple[int, int | None]:
@@ -77,11 +79,11 @@ def draw(app: App) -> None:
     if available_width() >= theme.px(WIDE):
         if chosen.opened is None:
             chosen.opened = (0, 0)
-        imgui.begin_child("##heads", (available_width() * 0.4, 0))
+        imgui.begin_child("##heads", (available_width() * 0.4, 0), pieces.CHILD)
         _overview(app, chosen, session)
         imgui.end_child()
         imgui.same_line()
-        imgui.begin_child("##large", (0, 0))
+        imgui.begin_child("##large", (0, 0), pieces.CHILD)
         _large(app, chosen, chosen.opened, is_wide=True)
         imgui.end_child()
     elif chosen.opened is None:
@@ -98,13 +100,15 @@ def _text(app: App, chosen: Chosen) -> None:
     inspector = app.inspector
     at = inspector.hovered if inspector.hovered is not None else inspector.selected
     row = None if at is None or at >= inspector.n_rows else _attended(app, chosen, at)
+    inspector.attended = row if inspector.hovered is not None else None
     pointed = chosen.strip.draw("attention.text", inspector.text, at, lambda i: _tint(row, i))
     if pointed.hovered is not None and pointed.hovered != at:
         inspector.hovered = pointed.hovered
         inspector.selected = pointed.hovered
         app.loop.request()
     where = "all heads of the last layer" if chosen.opened is None else _title(chosen)
-    pieces.note(f"Point at a word: the brighter another, the more it looks at it ({where}).")
+    how = "the brighter another, the more it looks at it"
+    pieces.note(f"Point at a word, here or in an answer: {how} ({where}).")
 
 
 def _attended(app: App, chosen: Chosen, query: int) -> npt.NDArray[np.float32] | None:
@@ -126,15 +130,13 @@ def weights_of(
         return capture.read_attention_row(layer, head, query)
 
     row: npt.NDArray[np.float32] | None = app.inspector.live.number(
-        ("attention", layer, head, query), read
+        ("attention", layer, head, query), read, row=query
     )
     return row
 
 
 def _tint(row: npt.NDArray[np.float32] | None, position: int) -> Color | None:
-    if row is None or position >= len(row):
-        return None
-    return faded(theme.palette().accent, TINT * math.sqrt(min(float(row[position]), 1.0)))
+    return None if row is None or position >= len(row) else weight_tint(float(row[position]))
 
 
 # All heads --------------------------------------------------------------------------------------
@@ -149,41 +151,51 @@ def _overview(app: App, chosen: Chosen, session: Session) -> None:
     if available_width() < theme.px(WIDE / 2):
         cell = min(cell, theme.px(NARROW_THUMBNAIL))
     view = app.inspector.live.picture("heads", "heads", lambda views: views.thumbnails())
-    start = imgui.get_cursor_screen_pos()
-    _head_numbers(start.x + gutter, start.y, cell, columns)
-    for layer in range(rows):
-        y = start.y + theme.px(18) + layer * cell
-        with pieces.small():
-            text_in(Area(start.x, y, gutter, cell), str(layer), theme.palette().text_muted)
+    shape = Shape(columns, rows, cell, cell, gutter, theme.px(18))
+    grid = table("attention.head", shape, chosen.heads)
+    for layer in grid.rows:
         for head in range(columns):
-            imgui.set_cursor_screen_pos((start.x + gutter + head * cell, y))
-            if not imgui.is_rect_visible((cell, cell)):
-                continue
-            area = pressable(f"attention.head.{layer}.{head}", cell - 2, cell - 2)
+            place = grid.cell(head, layer)
+            area = Area(place.x, place.y, place.width - 2, place.height - 2)
             fill(area, theme.palette().heat_neutral, 2)
             if view is not None and view.n_rows:
                 pieces.image(view.picture, area, view.uv(layer, head))
-            _around(app, chosen, area, layer, head)
-    imgui.set_cursor_screen_pos((start.x, start.y + theme.px(18) + rows * cell))
+            _around(chosen, grid, area, (head, layer))
+    _numbers(grid)
+    if grid.hovered is not None:
+        head, layer = grid.hovered
+        imgui.set_mouse_cursor(imgui.MouseCursor_.hand)
+        grid.hint(f"Layer {layer}, head {head}")
+        if grid.clicked:
+            _open(chosen, layer, head)
+            chosen.cells.wanted = chosen.heads.leads
     pieces.note("Layers down, heads across. Press one to see it large.")
 
 
-def _head_numbers(x: float, y: float, cell: float, count: int) -> None:
+def _numbers(grid: Grid) -> None:
+    """Of heads above, of layers at the left."""
+    ink, shape = theme.palette().text_muted, grid.shape
     with pieces.small():
-        for head in range(count):
-            place = Area(x + head * cell, y, cell, theme.px(16))
-            text_in(place, str(head), theme.palette().text_muted)
+        for head in range(shape.columns):
+            x, y = grid.x + head * shape.cell_width, grid.y - shape.top
+            text_in(Area(x, y, shape.cell_width, theme.px(16)), str(head), ink)
+        for layer in grid.rows:
+            y = grid.y + layer * shape.cell_height
+            text_in(Area(grid.x - shape.left, y, shape.left, shape.cell_height), str(layer), ink)
 
 
-def _around(app: App, chosen: Chosen, area: Area, layer: int, head: int) -> None:
-    if area.hovered:
-        pieces.hint(f"Layer {layer}, head {head}")
+def _around(chosen: Chosen, grid: Grid, area: Area, at: tuple[int, int]) -> None:
+    if grid.hovered == at:
         pieces.frame(area, theme.palette().accent)
-    elif chosen.opened == (layer, head):
-        pieces.frame(area, theme.palette().focus)
-    if area.clicked:
-        chosen.opened = (layer, head)
-        chosen.mode = WEIGHTS if chosen.mode in (AVERAGE, ROLLOUT) else chosen.mode
+    elif chosen.opened == at[::-1]:
+        pieces.frame(area, theme.palette().text)
+    if grid.cursor.cell == at:
+        grid.cursor.ring(area)
+
+
+def _open(chosen: Chosen, layer: int, head: int) -> None:
+    chosen.opened = (layer, head)
+    chosen.mode = WEIGHTS if chosen.mode in (AVERAGE, ROLLOUT) else chosen.mode
 
 
 # One large --------------------------------------------------------------------------------------
@@ -210,7 +222,7 @@ def _large(app: App, chosen: Chosen, opened: tuple[int, int], is_wide: bool) -> 
     fit = (min(width, height) - theme.px(max(LEFT, TOP))) / n
     cell = max(min(fit, theme.px(LARGEST_CELL)), theme.px(LEAST_CELL)) * chosen.zoom
     shape = Shape(n, n, cell, cell, theme.px(LEFT), theme.px(TOP))
-    with scrolled("attention.large", shape, width, height) as grid:
+    with scrolled("attention.large", shape, width, height, chosen.cells) as grid:
         _zoom_by_wheel(chosen)
         _picture(app, chosen, grid)
         column, row = grid.hovered or (None, None)
@@ -219,7 +231,7 @@ def _large(app: App, chosen: Chosen, opened: tuple[int, int], is_wide: bool) -> 
         grid.row_labels(text.label, chosen=row)
         grid.column_labels(text.label, chosen=column, turned=True)
         if grid.hovered is not None and grid.hovered[0] <= grid.hovered[1]:
-            pieces.hint(_told(app, chosen, *grid.hovered))
+            grid.hint(_told(app, chosen, *grid.hovered))
             if grid.clicked:
                 app.inspector.selected = grid.hovered[1]
 
@@ -234,6 +246,7 @@ def _bar(app: App, chosen: Chosen, opened: tuple[int, int], is_wide: bool) -> No
     if not is_wide:
         if button("All heads", name="attention.back", kind="link", icon=icons.CHEVRON_LEFT):
             chosen.opened = None
+            chosen.heads.wanted = imgui.get_io().nav_visible
             return
         imgui.same_line()
     if icon_button(

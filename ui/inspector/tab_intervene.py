@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from imgui_bundle import imgui
@@ -24,6 +24,7 @@ from gpt2gl_ui.inspector.changes import (
     outcome_steps,
     unchanged_steps,
 )
+from gpt2gl_ui.inspector.cursor import Cursor
 from gpt2gl_ui.inspector.grid import Grid, Shape, scrolled
 from gpt2gl_ui.inspector.tab_activations import chips
 from gpt2gl_ui.widgets import (
@@ -70,6 +71,7 @@ class Brush:
     factor: float = 0.5
     other: str = ""
     point: int = 1
+    cursor: Cursor = field(default_factory=Cursor)
 
     @property
     def value(self) -> float:
@@ -82,13 +84,13 @@ def draw(app: App) -> None:
     session = app.inspector.session
     assert session is not None
     if available_width() >= theme.px(WIDE):
-        imgui.begin_child("##intervene.parts", (available_width() * 0.48, 0))
+        imgui.begin_child("##intervene.parts", (available_width() * 0.48, 0), pieces.CHILD)
         _controls(app, brush, session)
         _patch(app, brush, session)
         _examples(app)
         imgui.end_child()
         imgui.same_line(0, theme.px(theme.WIDE))
-        imgui.begin_child("##intervene.outcome", (0, 0))
+        imgui.begin_child("##intervene.outcome", (0, 0), pieces.CHILD)
         _outcomes(app)
         imgui.end_child()
     else:
@@ -127,13 +129,13 @@ def _parts(changes: Changes, brush: Brush, session: Session) -> None:
     height, top, left = (theme.px(each) for each in (CELL_HEIGHT, TOP, LEFT))
     shape = Shape(columns, config.n_layer, width, height, left, top)
     limit = min(shape.height + theme.px(12), theme.px(400))
-    with scrolled("intervene.parts", shape, available_width(), limit) as grid:
+    with scrolled("intervene.parts", shape, available_width(), limit, brush.cursor) as grid:
         for layer in grid.rows:
             for column in grid.columns:
                 _part_cell(grid, changes, _part_at(layer, column, config.n_head), (column, layer))
         if grid.hovered is not None:
             part = _part_at(grid.hovered[1], grid.hovered[0], config.n_head)
-            pieces.hint(f"{part.label.capitalize()}: {_state(changes.factor(part))}")
+            grid.hint(f"{part.label.capitalize()}: {_state(changes.factor(part))}")
             if grid.clicked:
                 changes.scale(part, 1.0 if changes.factor(part) == brush.value else brush.value)
         grid.row_labels(str)
@@ -165,6 +167,8 @@ def _part_cell(grid: Grid, changes: Changes, part: Part, at: tuple[int, int]) ->
     if factor != 1.0:
         with pieces.small():
             text_in(inner, "off" if factor == 0.0 else f"{factor:.2g}", ink)
+    if grid.cursor.cell == at:
+        grid.cursor.ring(place)
 
 
 # Patching ---------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,8 +10,9 @@ from imgui_bundle import imgui
 
 from gpt2gl.lens import Lens
 from gpt2gl_ui import theme
-from gpt2gl_ui.inspector import pieces
+from gpt2gl_ui.inspector import pieces, plots
 from gpt2gl_ui.inspector.colours import ink_on, sequential
+from gpt2gl_ui.inspector.cursor import Cursor
 from gpt2gl_ui.inspector.grid import Grid, Shape, scrolled
 from gpt2gl_ui.widgets import Area, available_width, fill, text_in
 
@@ -26,6 +27,7 @@ POSITIONS, TOP_GUESSES = 48, 5
 class Chosen:
     cell: tuple[int, int] | None = None  # row of the lens, column
     seen: Lens | None = None  # whose last words the table was moved to
+    cursor: Cursor = field(default_factory=Cursor)
 
 
 def draw(app: App) -> None:
@@ -65,9 +67,10 @@ def _table(app: App, lens: Lens, chosen: Chosen) -> None:
     width = available_width()
     height = min(shape.height + theme.px(12), theme.px(460))
     text = app.inspector.text
-    with scrolled("lens.table", shape, width, height) as grid:
+    with scrolled("lens.table", shape, width, height, chosen.cursor) as grid:
         if chosen.seen is not lens:
             chosen.seen = lens
+            chosen.cursor.put((columns - 1, 0), columns, rows)
             imgui.set_scroll_x(shape.width)
         for shown in grid.rows:
             for column in grid.columns:
@@ -75,7 +78,7 @@ def _table(app: App, lens: Lens, chosen: Chosen) -> None:
         if grid.hovered is not None and grid.clicked:
             chosen.cell = (rows - 1 - grid.hovered[1], grid.hovered[0])
         if grid.hovered is not None:
-            _told(app, lens, rows - 1 - grid.hovered[1], grid.hovered[0])
+            grid.hint(_told(app, lens, rows - 1 - grid.hovered[1], grid.hovered[0]))
         grid.row_labels(lambda shown: _name(lens, rows - 1 - shown))
         grid.column_labels(lambda column: text.label(lens.positions[column]))
 
@@ -93,14 +96,16 @@ def _cell(app: App, lens: Lens, chosen: Chosen, grid: Grid, at: tuple[int, int])
         pieces.frame(inner, theme.palette().text, 2)
     elif grid.hovered == (column, len(lens.names) - 1 - row):
         pieces.frame(inner, theme.palette().accent, 2)
+    if grid.cursor.cell == (column, len(lens.names) - 1 - row):
+        grid.cursor.ring(place)
 
 
-def _told(app: App, lens: Lens, row: int, column: int) -> None:
+def _told(app: App, lens: Lens, row: int, column: int) -> str:
     text = app.inspector.text
     guess = text.label_of(int(lens.tokens[row, column, 0]))
     share = lens.probabilities[row, column, 0]
     after = text.label(lens.positions[column])
-    pieces.hint(f"after “{after}”, {_layer(row)}:\n“{guess}” {share:.1%}")
+    return f"after “{after}”, {_layer(row)}:\n“{guess}” {share:.1%}"
 
 
 def _layer(row: int) -> str:
@@ -125,4 +130,4 @@ def _detail(app: App, lens: Lens, chosen: Chosen) -> None:
     pieces.heading(f"Probability of “{token}”, layer by layer")
     values = np.ascontiguousarray(lens.chosen_probabilities[:, column])
     names = [_layer(each) for each in range(len(lens.names))]
-    pieces.line_plot("lens.chosen", [(f"“{token}”", values, theme.palette().accent)], names)
+    plots.curves("lens.chosen", [(f"“{token}”", values, theme.palette().accent)], names)

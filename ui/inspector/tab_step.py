@@ -10,12 +10,12 @@ from imgui_bundle import imgui
 
 from gpt2gl.errors import Gpt2glError
 from gpt2gl.gl.tensor import Tensor
-from gpt2gl.profiling import Profile
 from gpt2gl.session import Session
 from gpt2gl.views import TensorView, Views
 from gpt2gl_ui import icons, theme
 from gpt2gl_ui.inspector import pieces
-from gpt2gl_ui.inspector.stepping import Done, Stepper, profile_steps, shader_of
+from gpt2gl_ui.inspector.stepping import Done, Stepper, shader_of
+from gpt2gl_ui.inspector.timing import TokenTime, token_time_steps
 from gpt2gl_ui.widgets import Area, available_width, button, fill, text_in
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _advance(app: App, stepper: Stepper, count: int) -> None:
 def _list(chosen: Chosen, stepper: Stepper) -> None:
     """All passes; those to come are faint."""
     pieces.note(f"{len(stepper.passes)} of {len(stepper.names)} passes")
-    imgui.begin_child("##step.list", (0, theme.px(7 * ROW)))
+    imgui.begin_child("##step.list", (0, theme.px(7 * ROW)), pieces.CHILD)
     imgui.push_style_var(imgui.StyleVar_.item_spacing, (0, 0))
     clipper = imgui.ListClipper()
     clipper.begin(len(stepper.names), theme.px(ROW))
@@ -188,26 +188,21 @@ def _timeline(app: App) -> None:
     is_free = not app.engine.is_busy
     if button("Measure a token", name="step.measure", icon=icons.CLOCK, enabled=is_free):
         asked["tokens"] = tokens
-    pieces.note("The window waits for about a second while the device is measured.")
+    pieces.note("Each pass is drawn alone and waited for: together they take more than a token.")
     if asked.get("tokens") != tokens:
         return
-    profile: Profile | None = app.inspector.result(
-        "profile", None, lambda session: profile_steps(session, tokens)
+    found: TokenTime | None = app.inspector.result(
+        "time", None, lambda session: token_time_steps(session, tokens)
     )
-    if profile is None:
-        problem = app.inspector.failure("profile", None)
+    if found is None:
+        problem = app.inspector.failure("time", None)
         pieces.note(problem or "measuring…")
         return
-    pieces.heading(f"{profile.ms:.1f} ms at {profile.context} tokens, by {profile.method}")
-    top = max(row.ms for row in profile.passes)
+    pieces.heading(f"{found.ms:.1f} ms at {found.context} tokens, pass by pass")
     imgui.begin_child("##step.times", (0, 0))
-    for index, row in enumerate(profile.passes):
-        name = f"{row.name} {row.shape}"
-        pieces.bar_row(f"step.time.{index}", name, row.ms / top, f"{row.ms:.2f} ms")
+    for index, row in enumerate(found.passes):
+        name, share = f"{row.name} {row.shape}", row.ms / found.passes[0].ms
+        pieces.bar_row(f"step.time.{index}", name, share, f"{row.ms:.2f} ms")
         if imgui.is_item_hovered():
-            pieces.hint(
-                f"{row.name} {row.shape}\n{row.calls} calls, {row.share:.0%} of the token\n"
-                f"{row.fetches / 1e6:.1f} million fetches, {row.floor_share:.0%} of what the"
-                " device can do"
-            )
+            pieces.hint(f"{name}\n{row.calls} calls, {row.ms / found.ms:.0%} of the token")
     imgui.end_child()

@@ -25,7 +25,7 @@ NUMBER, TEXT, BITS = 0.1, 0.3, 0.2  # shares of a row
 @dataclass
 class Chosen:
     message: str | None = None
-    token: int = 0
+    token: int | None = None  # None follows the last one
     seen: int = 0  # tokens that the table had in the last frame
 
 
@@ -38,14 +38,15 @@ def draw(app: App) -> None:
         return
     chosen = app.state.kept("inspector.tokens", Chosen)
     if chosen.message != message.id:
-        chosen.message, chosen.token = message.id, 0
+        chosen.message, chosen.token = message.id, None
     if app.state.hovered_token is not None and app.state.hovered_token[0] == message.id:
         chosen.token = app.state.hovered_token[1]
-    chosen.token = min(chosen.token, len(tokens) - 1)
+    last = len(tokens) - 1
+    shown = last if chosen.token is None else min(chosen.token, last)
     room = imgui.get_content_region_avail().y
     _headings()
-    _table(chosen, tokens, max(room * 0.42, theme.px(120)))
-    _instead(app, message, chosen.token, tokens[chosen.token])
+    _table(chosen, shown, tokens, max(room * 0.42, theme.px(120)))
+    _instead(app, message, shown, tokens[shown])
 
 
 def _message(app: App) -> Message | None:
@@ -71,14 +72,14 @@ def _part(row: Area, start: float, share: float) -> Area:
     return Area(row.x + start * row.width, row.y, share * row.width, row.height)
 
 
-def _table(chosen: Chosen, tokens: tuple[TokenInfo, ...], height: float) -> None:
-    imgui.begin_child("##tokens.table", (0, height))
+def _table(chosen: Chosen, shown: int, tokens: tuple[TokenInfo, ...], height: float) -> None:
+    imgui.begin_child("##tokens.table", (0, height), pieces.CHILD)
     clipper = imgui.ListClipper()
     imgui.push_style_var(imgui.StyleVar_.item_spacing, (0, 0))
     clipper.begin(len(tokens), theme.px(ROW))
     while clipper.step():
         for index in range(clipper.display_start, clipper.display_end):
-            if _row(index, tokens[index], index == chosen.token):
+            if _row(index, tokens[index], index == shown):
                 chosen.token = index
     imgui.pop_style_var()
     follows = len(tokens) != chosen.seen
@@ -137,7 +138,7 @@ def _instead(app: App, message: Message, index: int, token: TokenInfo) -> None:
         f" (temperature {sampling.temperature:g}, top-k {sampling.top_k}, top-p"
         f" {sampling.top_p:g}). Press one to go on from there."
     )
-    imgui.begin_child("##tokens.instead", (0, 0))
+    imgui.begin_child("##tokens.instead", (0, 0), pieces.CHILD)
     with enabled_if(app.talk.can_write):
         for rank, alternative in enumerate(token.alternatives):
             if _alternative(rank, alternative, alternative.id == token.id):

@@ -60,6 +60,12 @@ class Text:
             self._labels[token] = text.removeprefix("␣") or text
         return self._labels[token]
 
+    def pieces(self) -> list[bytes]:
+        """What each token stands for."""
+        session = self.app.engine.session
+        assert session is not None
+        return [session.tokenizer.token_bytes(token) for token in self.tokens]
+
     @property
     def prompt(self) -> Tokens:
         """The tokens up to the last answer; all of them where there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from imgui_bundle import imgui
@@ -117,10 +117,12 @@ class Bubble:
                 text_in(inner, reading(app.talk), now.text_muted, 0.0)
             return Pointed()
         imgui.set_cursor_screen_pos((inner.x, inner.y))
-        tokens = self.token_places(app)
-        return self.text.draw(
+        tokens = app.inspector.attention_in(self.message) or self.token_places(app)
+        pointed = self.text.draw(
             inner.width, style, selection, tokens, lambda link: _take_link(app, link), f"{name}."
         )
+        # What a person wrote may be tinted, but was not generated token by token.
+        return pointed if self.message.answer else replace(pointed, token=None)
 
     def token_places(self, app: App) -> Tokens | None:
         """The tokens of an answer; None for what has none."""

@@ -10,7 +10,7 @@ from imgui_bundle import imgui
 
 from gpt2gl_ui import icons, marks, theme
 from gpt2gl_ui.chats.messages import Message
-from gpt2gl_ui.text.pointer import Pointed, take_keys
+from gpt2gl_ui.text.pointer import take_keys
 from gpt2gl_ui.text.selection import Selection
 from gpt2gl_ui.text.style import TextStyle
 from gpt2gl_ui.text.style import current as current_style
@@ -22,6 +22,7 @@ from gpt2gl_ui.views.meta import unanswered
 from gpt2gl_ui.views.notices import MARKER, NOTICE, draw_marker, draw_notice, first_seen
 from gpt2gl_ui.views.region import region
 from gpt2gl_ui.views.token_card import Place, TokenCard
+from gpt2gl_ui.views.token_walk import TokenWalk, bring_into_view
 from gpt2gl_ui.widgets import Area, fill, icon_button, menu, open_menu, outline
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Transcript:
     def __init__(self) -> None:
         self.selection = Selection()
         self.card = TokenCard()
+        self.walk = TokenWalk()
         self.editor = MessageEditor()
         self.bubbles: dict[str, Bubble] = {}
         self.tops: list[float] = []
@@ -247,6 +249,7 @@ class Transcript:
         first = max(bisect_right(self.tops, self._scroll - margin) - 1, 0)
         self.drawn, self._pointed = 0, None
         seen, focused, self._focused = first_seen(app.talk), self._focused, None
+        self.walk.begin_frame(focused)
         for number in range(first, len(path)):
             if self.tops[number] > self._scroll + view.height + margin:
                 break
@@ -294,8 +297,13 @@ class Transcript:
             self._pressed = message, drawn.pressed
         if under or (drawn.focused and imgui.get_io().nav_visible):
             self._focused = message.id
-        if pointed.token is not None:
-            self._pointed = self._token_place(app, bubble, surface, pointed, style)
+        if under and self.walk.take_keys(message):
+            app.state.stick = False
+        at = self.walk.token_of(message, pointed.token)
+        if at is not None:
+            self._pointed = self._token_place(app, bubble, surface, at, style)
+            if self.walk.moved and self._pointed is not None:
+                bring_into_view(self._pointed.area)
 
     def _handle(self, app: App, message: Message, number: int, surface: Area) -> bool:
         """What the keyboard stands on to reach a message; whether it does."""
@@ -338,29 +346,32 @@ class Transcript:
         chat = app.talk.chat
         take_keys(self.selection, lambda name: chat[name].text if name in chat else "")
         if not imgui.get_io().want_text_input and imgui.is_key_pressed(imgui.Key.escape, False):
-            app.state.composer.focus = True
+            app.state.composer.focus = not self.walk.escaped
             self.selection.clear()
 
     def _token_place(
-        self, app: App, bubble: Bubble, surface: Area, pointed: Pointed, style: TextStyle
+        self, app: App, bubble: Bubble, surface: Area, number: int, style: TextStyle
     ) -> Place | None:
         tokens = bubble.token_places(app)
-        if tokens is None or pointed.token is None:
+        if tokens is None or number >= len(tokens.starts):
             return None
-        inner, start = bubble.inner(surface), tokens.starts[pointed.token]
+        inner, start = bubble.inner(surface), tokens.starts[number]
         layout = bubble.text.layout(inner.width, style)
         x, y, height = layout.position_of(start)
-        right = layout.position_of(tokens.ends[pointed.token])
+        right = layout.position_of(tokens.ends[number])
         width = right[0] - x if right[1] == y else theme.px(12)
         area = Area(inner.x + x, inner.y + y, max(width, 1.0), height)
-        return Place(bubble.message.id, pointed.token, area)
+        return Place(bubble.message.id, number, area)
 
     def _token_card(self, app: App) -> None:
         if self.selection.dragging or self._menu_for is not None:
             self.card.close()
             self._pointed = None
-        self.card.point(app, self._pointed)
-        self.card.draw(app)
+        if self.walk.token is not None and self._pointed is not None:
+            self.card.hold(self._pointed)
+        else:
+            self.card.point(app, self._pointed)
+        self.card.draw(app, self.walk)
         at = self._pointed or self.card.open
         hovered = (at.message, at.index) if at is not None else None
         if hovered != app.state.hovered_token:

@@ -35,14 +35,20 @@ def dropped_text(app: App) -> str:
     for path in paths[:MOST_FILES]:
         try:
             texts.append(read_text(path))
+            if not texts[-1]:
+                app.toasts.show(f"“{_shown(path)}” is empty", kind="warning")
         except NoText as problem:
             app.toasts.show(str(problem), kind="danger")
     return "\n".join(texts)
 
 
+def _shown(path: Path) -> str:
+    return path.name[-60:].encode("utf-8", "replace").decode()
+
+
 def read_text(path: Path) -> str:
     """A file's text with line ends of this program; NoText where it has none."""
-    name = path.name[-60:].encode("utf-8", "replace").decode()
+    name = _shown(path)
     if not path.is_file():
         raise NoText(f"“{name}” is no file: drop text files")
     try:

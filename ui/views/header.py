@@ -206,7 +206,7 @@ def _model_text(app: App, area: Area) -> None:
             text_in(area, icon, color)
             return
         text_in(Area(area.x + inset, area.y, theme.px(20), area.height), icon, color, 0.0)
-    left = inset + theme.px(26)
+        left = inset + max(theme.px(26), imgui.calc_text_size(icon).x + theme.px(theme.SMALL))
     with fonts.pushed(fonts.current().body, theme.CAPTION):
         size = imgui.calc_text_size(detail).x
         end = Area(area.x, area.y, area.width - inset, area.height)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from imgui_bundle import imgui
 
-from gpt2gl_ui import chords, commands, icons, theme
+from gpt2gl_ui import actions, chords, commands, icons, theme
 from gpt2gl_ui.chats.tree import Chat
 from gpt2gl_ui.exporting import import_files
 from gpt2gl_ui.settings import DEFAULTS
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from gpt2gl_ui.app import App
 
 PADDING, TOP = 10, 8
-NARROWEST, WIDEST, EDGE = 200, 520, 6
+EDGE = 6
 ROOM_BESIDE = 56
 MENU, MENU_WIDTH = "new.menu", 270
 
 
 def draw(app: App, area: Area, *, over: bool = False) -> None:
     """The chats at the left; `over` what else is in the window."""
-    _take_dropped(app, area)
+    take_dropped(app, area)
     with region("sidebar", area, theme.palette().surface, (PADDING, TOP)):
         _come_to_front(over)
         _edge(app, area)
@@ -48,8 +48,13 @@ def draw_over(app: App, whole: Area) -> None:
         if pressable("sidebar.scrim", whole.width, whole.height).clicked:
             app.state.sidebar_over = False
         imgui.pop_item_flag()
+    draw(app, area_over(app, whole), over=True)
+
+
+def area_over(app: App, whole: Area) -> Area:
+    """Where `draw_over` puts the chats."""
     width = min(theme.px(app.settings.sidebar_width), whole.width - theme.px(ROOM_BESIDE))
-    draw(app, Area(whole.x, whole.y, width, whole.height), over=True)
+    return Area(whole.x, whole.y, width, whole.height)
 
 
 def _come_to_front(over: bool) -> None:
@@ -146,15 +151,13 @@ def _edge(app: App, area: Area) -> None:
         app.set("sidebar_width", DEFAULTS.sidebar_width)
     elif grip.held and imgui.is_mouse_dragging(0):
         wanted = (imgui.get_mouse_pos().x - area.x) / theme.current().scale
-        width = round(min(max(wanted, NARROWEST), WIDEST))
-        if width != app.settings.sidebar_width:
-            app.set("sidebar_width", width)
+        actions.set_sidebar_width(app, wanted)
 
 
 # Dropped files ----------------------------------------------------------------------------------
 
 
-def _take_dropped(app: App, area: Area) -> None:
+def take_dropped(app: App, area: Area) -> None:
     """Files that were dropped here are chats to import."""
     here = [drop for drop in app.state.dropped if _holds(area, drop.x, drop.y)]
     if not here:

@@ -13,6 +13,7 @@ from imgui_bundle import imgui
 
 from gpt2gl_ui import marks, theme
 from gpt2gl_ui.palette import faded
+from gpt2gl_ui.widgets.core import elided
 
 # What C strings and UTF-8 cannot hold; each becomes one character, so that positions stay.
 _IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")
@@ -75,7 +76,8 @@ class TextBox:
             self._follow(after)
         if placeholder and not after:
             ink = theme.ink(theme.palette().text_muted)
-            imgui.get_window_draw_list().add_text((start.x, start.y), ink, placeholder)
+            shown = elided(placeholder, width)
+            imgui.get_window_draw_list().add_text((start.x, start.y), ink, shown)
         return after
 
     def _field(self, text: str, size: imgui.ImVec2, flags: int) -> str:

@@ -12,6 +12,7 @@ from gpt2gl_ui.palette import Color, faded
 from gpt2gl_ui.text.painting import Tokens
 
 STRONGEST = 0.42  # opacity of the tint, with which text on it is still read with ease
+STRONGEST_WEIGHT = 0.75
 MANY_BITS = 8.0
 
 
@@ -27,6 +28,12 @@ def _unlikely(token: TokenInfo) -> Color:
 def _undecided(token: TokenInfo) -> Color:
     share = min((token.entropy or 0.0) / MANY_BITS, 1.0)
     return faded(theme.palette().accent, STRONGEST * share)
+
+
+def weight_tint(weight: float) -> Color:
+    """Behind a token that another attends to so much, 0 to 1; small weights are seen too."""
+    share = math.sqrt(min(max(weight, 0.0), 1.0))
+    return faded(theme.palette().accent, STRONGEST_WEIGHT * share)
 
 
 # The setting `token_tint` -> the colour of a token.

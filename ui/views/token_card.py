@@ -12,6 +12,7 @@ from imgui_bundle import imgui
 from gpt2gl_ui import fonts, marks, theme
 from gpt2gl_ui.chats.messages import NO_TOKEN, Alternative, TokenInfo
 from gpt2gl_ui.views.tint import own_probability
+from gpt2gl_ui.views.token_walk import TokenWalk
 from gpt2gl_ui.widgets import Area, fill, muted, outline, pressable, text_in, title
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 REST_SECONDS = 0.4  # how long the pointer has to rest on a token
 WIDTH, HEIGHT, ROW, LABEL, FIGURE, BAR = 340, 380, 24, 112, 60, 4
 MARGIN = 8
+CLICK = "Click another one to go on from there."
+WAIT = "Another one can be taken once nothing is written."
 # What a token's white space is shown as.
 _SHOWN = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\0": "␀"})
 _FLAG = imgui.WindowFlags_
@@ -83,13 +86,18 @@ class TokenCard:
         between = left <= mouse.x <= right and top <= mouse.y <= bottom and near
         return on_card or between
 
-    def draw(self, app: App) -> None:
-        """Draw the card if one is open; takes an alternative that was pressed."""
+    def hold(self, place: Place) -> None:
+        """Open it at a token without waiting, for the keyboard."""
+        self.open = self._rests = place
+
+    def draw(self, app: App, walk: TokenWalk) -> None:
+        """Draw the card if one is open; takes an alternative that was pressed, or chosen by
+        `walk`."""
         token = self._token(app)
         if self.open is None or token is None:
             self._window = None
             return
-        chosen = self._draw(app, self.open, token)
+        chosen = self._draw(app, self.open, token, walk)
         if chosen is not None:
             place = self.open
             self.close()
@@ -105,7 +113,9 @@ class TokenCard:
         token = answer.tokens[self.open.index]
         return None if token.id == NO_TOKEN else token
 
-    def _draw(self, app: App, place: Place, token: TokenInfo) -> Alternative | None:
+    def _draw(
+        self, app: App, place: Place, token: TokenInfo, walk: TokenWalk
+    ) -> Alternative | None:
         self._place_window(place.area)
         imgui.push_style_color(imgui.Col_.window_bg, theme.palette().raised)
         imgui.push_style_var(imgui.StyleVar_.window_rounding, theme.px(theme.ROUND_LARGE))
@@ -119,7 +129,7 @@ class TokenCard:
         low, size = imgui.get_window_pos(), imgui.get_window_size()
         self._window = Area(low.x, low.y, size.x, size.y)
         marks.place("token.card", (low.x, low.y, size.x, size.y))
-        chosen = _contents(app, token)
+        chosen = _contents(app, token, walk)
         imgui.end()
         return chosen
 
@@ -138,7 +148,7 @@ class TokenCard:
         imgui.set_next_window_pos((max(x, view.pos.x), max(y, view.pos.y)))
 
 
-def _contents(app: App, token: TokenInfo) -> Alternative | None:
+def _contents(app: App, token: TokenInfo, walk: TokenWalk) -> Alternative | None:
     title(shown(token.text), theme.BODY)
     facts = [f"Probability {_percent(own_probability(token))}"]
     if token.entropy is not None:
@@ -151,21 +161,29 @@ def _contents(app: App, token: TokenInfo) -> Alternative | None:
     imgui.push_style_var(imgui.StyleVar_.item_spacing, (0.0, theme.px(1)))
     chosen = None
     for number, each in enumerate(token.alternatives):
-        if _row(each, number, each.id == token.id, app.talk.can_write):
+        taken = each.id == token.id
+        stood_on = number == walk.choice
+        pressed = _row(each, number, taken, app.talk.can_write, stood_on)
+        if pressed or (stood_on and walk.taken and app.talk.can_write and not taken):
             chosen = each
     imgui.pop_style_var()
-    _legend(app)
+    _legend(app, walk.token is not None)
     return chosen
 
 
-def _row(alternative: Alternative, number: int, taken: bool, enabled: bool) -> bool:
-    """True when this one is to be taken."""
+def _row(
+    alternative: Alternative, number: int, taken: bool, enabled: bool, stood_on: bool
+) -> bool:
+    """True when this one was pressed to be taken; `stood_on` by the keyboard."""
     now = theme.palette()
     area = pressable(f"token.alternative.{number}", theme.px(WIDTH), theme.px(ROW))
     usable = enabled and not taken
     if area.hovered and usable:
         fill(area, now.hover, theme.ROUND_SMALL)
-    if taken:
+    if stood_on:
+        fill(area, now.hover, theme.ROUND_SMALL)
+        outline(area, now.focus, theme.ROUND_SMALL, 2)
+    elif taken:
         outline(area, now.accent, theme.ROUND_SMALL)
     label = Area(area.x, area.y, theme.px(LABEL), area.height)
     with fonts.pushed(fonts.current().mono, theme.CAPTION):
@@ -190,7 +208,7 @@ def _bars(area: Area, alternative: Alternative) -> None:
             fill(Area(x, y, max(room * min(share, 1.0), high), high), color, BAR / 2)
 
 
-def _legend(app: App) -> None:
+def _legend(app: App, by_key: bool) -> None:
     """What the bars are, in their colours."""
     now = theme.palette()
     imgui.dummy((0, theme.px(2)))
@@ -202,8 +220,8 @@ def _legend(app: App) -> None:
             imgui.text_colored(now.text_muted, text)
             imgui.same_line(0, theme.px(theme.LARGE))
         imgui.new_line()
-    hint = "Click another one to go on from there." if app.talk.can_write else ""
-    muted(hint or "Another one can be taken once nothing is written.", theme.CAPTION)
+    hint = "Up and Down choose, Enter goes on from there." if by_key else CLICK
+    muted(hint if app.talk.can_write else WAIT, theme.CAPTION)
 
 
 def _percent(share: float) -> str:

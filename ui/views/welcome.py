@@ -74,7 +74,7 @@ def draw(app: App, area: Area) -> None:
     """Draw the invitation; a prompt that is pressed is sent, or kept until a model can answer."""
     about, suggested = suggestions_for(app.engine.name)
     suggestions = [(str(number), each.label) for number, each in enumerate(suggested)]
-    imgui.set_cursor_pos((theme.px(theme.WIDE), 0.0))
+    imgui.set_cursor_pos((theme.px(theme.WIDE), theme.px(theme.MEDIUM)))
     size = imgui.ImVec2(max(area.width - 2 * theme.px(theme.WIDE), 1.0), 0.0)
     imgui.begin_child("welcome", size, imgui.ChildFlags_.nav_flattened)
     text = f"{about} {HERE}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -86,10 +87,11 @@ def text_in(area: Area, text: str, color: Color, align: float = 0.5, inset: floa
 
     `align` is 0 for the left, 0.5 for the middle, 1 for the right.
     """
+    text = text.replace("\0", "\ufffd")  # which would end it for imgui
     margin = theme.px(inset) if inset else 0.0
     room = area.width - 2 * margin
     shown, size = text, imgui.calc_text_size(text)
-    if size.x > room:
+    if size.x > room and len(text) > 1:  # an icon, which dots would replace, stays whole
         shown = elided(text, room)
         size = imgui.calc_text_size(shown)
     x = area.x + margin + (room - size.x) * align
@@ -110,11 +112,12 @@ def elided(text: str, width: float) -> str:
 
 
 def wrapped(text: str, width: float) -> list[str]:
-    """The text's lines, broken at spaces to fit in `width` pixels."""
+    """The text's lines, broken at spaces to fit in `width` pixels; words that do not fit in a
+    line are broken anywhere."""
     lines: list[str] = []
     for paragraph in text.split("\n"):
         line = ""
-        for word in paragraph.split(" "):
+        for word in _words(paragraph, width):
             longer = f"{line} {word}" if line else word
             if line and imgui.calc_text_size(longer).x > width:
                 lines.append(line)
@@ -122,6 +125,27 @@ def wrapped(text: str, width: float) -> list[str]:
             line = longer
         lines.append(line)
     return lines
+
+
+def _words(text: str, width: float) -> Iterator[str]:
+    """The words of a line, those that are wider than `width` pixels in pieces that fit."""
+    for word in text.split(" "):
+        rest = word
+        while len(rest) > 1 and imgui.calc_text_size(rest).x > width:
+            count = _fitting(rest, width)
+            yield rest[:count]
+            rest = rest[count:]
+        yield rest
+
+
+def _fitting(text: str, width: float) -> int:
+    """How many characters of the text fit in `width` pixels; at least one."""
+    low, high = 1, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = imgui.calc_text_size(text[:middle]).x <= width
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low
 
 
 def tooltip(text: str) -> None:

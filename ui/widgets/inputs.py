@@ -220,7 +220,9 @@ def text_field(
     fill(frame, now.raised)
     if icon:
         text_in(frame, icon, now.text_muted, 0.0, theme.SMALL + 2)
-        imgui.set_cursor_screen_pos((start.x + theme.px(theme.WIDE), start.y))
+        # The text has a padding of its own, MEDIUM.
+        beside = theme.px(theme.SMALL + 2) + imgui.calc_text_size(icon).x - theme.px(theme.TIGHT)
+        imgui.set_cursor_screen_pos((start.x + beside, start.y))
     if focus:
         imgui.set_keyboard_focus_here()
     edit = _line(value, f"##{name}", placeholder, frame.right - imgui.get_cursor_screen_pos().x)
@@ -237,10 +239,12 @@ def _line(value: str, identity: str, placeholder: str, width: float) -> TextEdit
     for index in hidden:
         imgui.push_style_color(index, clear)
     spare = (theme.px(theme.CONTROL_HEIGHT) - imgui.get_font_size()) / 2
-    imgui.push_style_var(imgui.StyleVar_.frame_padding, (theme.px(theme.MEDIUM), spare))
+    inset = theme.px(theme.MEDIUM)
+    imgui.push_style_var(imgui.StyleVar_.frame_padding, (inset, spare))
     imgui.set_next_item_width(width)
     flags = imgui.InputTextFlags_.enter_returns_true
-    submitted, text = imgui.input_text_with_hint(identity, placeholder, value, flags)
+    hint = "" if value else elided(placeholder, width - 2 * inset)
+    submitted, text = imgui.input_text_with_hint(identity, hint, value, flags)
     imgui.pop_style_var()
     imgui.pop_style_color(len(hidden))
     return TextEdit(text, text != value, submitted)
