@@ -262,7 +262,7 @@ def test_the_doctor_shows_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
 
-    monkeypatch.setattr("gpt2gl.selftest.check_layouts", lambda context: [])
+    monkeypatch.setattr("gpt2gl.selftest.check_layouts", lambda context, tuning: [])
     run(["doctor"])
     assert "(fixed; measured when a model is first loaded)" in capsys.readouterr().out
     tuning_for(context)

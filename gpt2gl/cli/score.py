@@ -49,7 +49,6 @@ def command(
     """Print log-probabilities, perplexity and bits per byte of a text."""
     text = _read(file)
     with load_with_progress(model, precision, tune) as session:
-        announce_software(session)
         tokens = session.tokenizer.encode(text)
         n_positions = session.model.config.n_positions
         size = n_positions if window is None else window
@@ -60,6 +59,8 @@ def command(
             len(tokens), _scored(session, tokens, size, step), _byte_counts(session, tokens)
         )
         rows = list(_rows(session, tokens, score))
+        # After what can be refused, which is to be one line.
+        announce_software(session)
     summary = {
         "model": model,
         "precision": precision,

@@ -33,9 +33,9 @@ def command(
     with DownloadView() as view:
         checkpoint = find_checkpoint(model, view.show)
     with load_with_progress(model, precision, tune) as session:
-        announce_software(session)
         tokens = _tokens(session, prompt)
         session.model.check_tokens(tokens)  # before the reference, whose errors are a developer's
+        announce_software(session)
         rows = list(verify(session, reference(against, checkpoint, tokens), tokens))
     _print_table(rows, f"{model} {precision} against {against}, {len(tokens)} tokens")
     failed = [row for row in rows if not row.difference.ok]
