@@ -81,14 +81,6 @@ def test_the_same_tokens_whatever_the_budget_and_what_is_drawn_in_between(ready:
         assert tokens_of(run(ready, slice_seconds)) == expected
 
 
-def test_a_step_is_short_enough_for_a_frame_after_a_while(ready: Engine) -> None:
-    assert ready.session is not None
-    device = ready.session.model.device
-    device.fetches_per_draw = 64_000_000
-    run(ready, 0.004)
-    assert device.fetches_per_draw < 64_000_000
-
-
 def test_an_answer_can_be_cancelled_or_stopped_at_once(ready: Engine) -> None:
     assert ready.session is not None
     events: list[Any] = []
