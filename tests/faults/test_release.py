@@ -35,6 +35,7 @@ from tests.source_tree import ROOT, parse, python_files
 
 HERE = "faults/test_release.py"
 DEVICE, SESSION = "layers/test_device.py", "test_session.py"
+WINDOW = "ui/test_window_release.py"
 VIEWS = "layers/test_views.py::test_a_closed_capture_is_not_drawn"
 # Class with a `close` -> the test of what that frees.
 RELEASE_TESTS: dict[str, str] = {
@@ -61,16 +62,16 @@ RELEASE_TESTS: dict[str, str] = {
     "gpt2gl/views/view.py:View": VIEWS,
     "gpt2gl/views/views.py:Views": VIEWS,
     "gpt2gl/weights/arrays.py:MappedFile": f"{HERE}::test_release_mapped_files",
-    "ui/app.py:App": "ui/test_window_release.py::test_an_app_frees_everything",
-    "ui/backend.py:Backend": "ui/test_window_release.py::test_a_backend_frees_its_objects_and_handlers",
-    "ui/chats/store.py:Store": "ui/test_window_release.py::test_a_store_lets_others_own_its_folder",
+    "ui/app.py:App": f"{WINDOW}::test_an_app_frees_everything",
+    "ui/backend.py:Backend": f"{WINDOW}::test_a_backend_frees_its_objects_and_handlers",
+    "ui/chats/store.py:Store": f"{WINDOW}::test_a_store_lets_others_own_its_folder",
     "ui/chats/writer.py:Writer": "ui/test_chats_writer.py::test_a_closed_writer_refuses_work",
     "ui/downloads.py:Downloads": "ui/test_downloads.py::test_closing_pauses",
-    "ui/engine.py:Engine": "ui/test_window_release.py::test_an_engine_frees_its_model",
+    "ui/engine.py:Engine": f"{WINDOW}::test_an_engine_frees_its_model",
     "ui/inspector/live.py:Live": (
         "ui/test_inspector.py::test_closing_leaves_the_same_plans_textures_and_bytes"
     ),
-    "ui/renderer.py:Renderer": "ui/test_window_release.py::test_a_renderer_frees_its_objects",
+    "ui/renderer.py:Renderer": f"{WINDOW}::test_a_renderer_frees_its_objects",
     "ui/views/token_card.py:TokenCard": (
         "ui/test_views_conversation_tokens.py::test_the_card_closes_when_the_pointer_leaves"
     ),
@@ -91,7 +92,8 @@ def has_close(node: ast.ClassDef) -> bool:
 
 
 def test_every_class_that_closes_has_a_release_test() -> None:
-    assert closing_classes() - RELEASE_TESTS.keys() == set(), "a new resource without a release test"
+    new = closing_classes() - RELEASE_TESTS.keys()
+    assert new == set(), "a new resource without a release test"
     for test in RELEASE_TESTS.values():
         file, name = test.split("::")
         functions = ast.walk(parse(ROOT / "tests" / file))
