@@ -11,6 +11,7 @@ import sys
 
 import pyglet
 
+SWITCH_SECONDS = 0.0002
 LINUX = sys.platform.startswith("linux")
 HEADLESS_ADVICE = (
     'without a window, run: gpt2gl generate "Once upon a time", or gpt2gl generate -i'
@@ -23,6 +24,8 @@ def prepare(headless: bool = False) -> None:
     `headless` draws through EGL into a surface that nobody sees, for tests and screenshots.
     """
     _use_utf8()
+    # Every GL call lets go of the interpreter's lock, and would wait for a busy thread this long.
+    sys.setswitchinterval(SWITCH_SECONDS)
     if LINUX:
         # Left alone PyOpenGL takes EGL on a Wayland desktop, while pyglet's windows are GLX.
         os.environ["PYOPENGL_PLATFORM"] = "egl" if headless else "x11"

@@ -17,7 +17,7 @@ from typing import Any
 
 from gpt2gl.errors import Gpt2glError
 from gpt2gl.gl.context import Context
-from gpt2gl.gl.fences import Fences
+from gpt2gl.gl.fences import IN_FLIGHT, Fences
 from gpt2gl.loading import READING, Loading
 from gpt2gl.session import Session
 from gpt2gl_ui.preparing import PREPARING, prepared_load
@@ -162,17 +162,30 @@ class Engine:
             return False
         start, steps = time.monotonic(), 0
         with self.held():
-            while (job := self._job or self._aside) is not None and self._fences.wait(deadline):
+            ahead = self._steps_ahead()
+            while (job := self._job or self._aside) is not None:
+                if not self._fences.wait(deadline, ahead):
+                    break
+                spent = time.monotonic() - start
+                if steps and start + spent + spent / steps > deadline:
+                    break
                 self._step(job)
                 steps += 1
-                if self._waits or time.monotonic() >= deadline:
+                if self._waits:
                     break
-            self._fences.wait(deadline)
+            self._fences.wait(deadline, ahead)
         if self._waits:
             time.sleep(min(WAIT_SECONDS, max(0.0, deadline - time.monotonic())))
         elif steps:
             self._adapt((time.monotonic() - start) / steps)
         return not self.is_idle
+
+    def _steps_ahead(self) -> int:
+        """How many steps may be under way when the next is begun: none where the processor draws,
+        since reading a token's logits would wait for them past the deadline."""
+        if self.session is not None and self.session.model.device.limits.is_software:
+            return 0
+        return IN_FLIGHT - 1
 
     def _step(self, job: Job) -> None:
         self._waits = False
@@ -200,8 +213,8 @@ class Engine:
     def _adapt(self, seconds: float) -> None:
         """Make steps larger or smaller, rarely, since the calls of every pass are cut anew.
 
-        The shortest of several slices counts: others had the window's drawing to wait for. Only
-        steps that take many times too long are made smaller before that.
+        What is usual among several slices counts. Only steps that take many times too long are
+        made smaller before that.
         """
         if self.session is None:
             return
@@ -209,11 +222,11 @@ class Engine:
         self._step_seconds.append(seconds)
         if len(self._step_seconds) < (2 if seconds > 8 * STEP_SECONDS else JUDGED_SLICES):
             return
-        shortest = min(self._step_seconds)
+        usual = sorted(self._step_seconds)[len(self._step_seconds) // 2]
         self._step_seconds.clear()
-        if shortest > 2 * STEP_SECONDS:
+        if usual > 1.25 * STEP_SECONDS:
             device.fetches_per_draw = max(min(size, SMALLEST_STEP), size // 2)
-        elif shortest < STEP_SECONDS / 3:
+        elif usual < STEP_SECONDS / 3:
             device.fetches_per_draw = max(size, min(LARGEST_STEP, 2 * size))
 
     # The context -------------------------------------------------------------------------------

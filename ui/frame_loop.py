@@ -29,7 +29,7 @@ SHORTEST_WORK = 0.004
 # work: frames are further apart while there is work, and drawing has no more than half of the time
 # (unless a frame takes longer than FAIR).
 SOFTWARE_FRAME = 1 / 50
-FAIR = 0.025
+FAIR = 0.008
 # imgui takes up to three frames until an input's consequences are on the screen.
 SETTLING_FRAMES = 3
 # When imgui's tooltips appear after the pointer came to rest.

@@ -28,7 +28,7 @@ class Fences:
         self._pending.append(GL.glFenceSync(GL.GL_SYNC_GPU_COMMANDS_COMPLETE, 0))
         GL.glFlush()
 
-    def wait(self, deadline: float, most: int = IN_FLIGHT - 1) -> bool:
+    def wait(self, deadline: float, most: int) -> bool:
         """Wait until at most `most` steps are under way; False if they are not by `deadline`, in
         seconds of `time.monotonic`."""
         while len(self._pending) > most:
