@@ -26,7 +26,7 @@ CLOSEST = FRAME - 0.003
 RESERVE = 0.0015
 SHORTEST_WORK = 0.004
 # Where the processor draws there is no display's rhythm to miss, and each frame takes from the
-# work: frames are further apart while there is work, which gets as long as drawing took, up to FAIR.
+# work: frames are further apart while there is work, and it gets as long as drawing, up to FAIR.
 SOFTWARE_FRAME = 1 / 50
 FAIR = 0.008
 # imgui takes up to three frames until an input's consequences are on the screen.
