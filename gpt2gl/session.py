@@ -179,6 +179,10 @@ class Session(Inside):
             Gpt2glError: as `generate`.
         """
         done = _common_prefix(self._cached, tokens)
+        if 1 < done == len(tokens):
+            # Read again as it was read at first, among others: decoded alone, the last token's sums
+            # differ in their last bits, and with them what a seed makes of the same prompt.
+            done -= 2
         user = self._begin(tokens, done)
         # While it is drawn, what the cache held beyond this is neither the old text nor the new.
         self._cached = list(tokens[:done])

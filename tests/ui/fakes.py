@@ -55,7 +55,12 @@ class FakeSession:
 
     def __post_init__(self) -> None:
         pool = SimpleNamespace(bytes_by_use={"weights": 4 << 20, "cache": 1 << 20})
-        device = SimpleNamespace(take=lambda: None, fetches_per_draw=1_000_000, pool=pool)
+        device = SimpleNamespace(
+            take=lambda: None,
+            fetches_per_draw=1_000_000,
+            pool=pool,
+            limits=SimpleNamespace(is_software=True),
+        )
         config = SimpleNamespace(n_positions=self.n_positions)
         self.model = SimpleNamespace(config=config, device=device)
 
@@ -153,7 +158,7 @@ class NoFences:
     def mark(self) -> None:
         """A step ended."""
 
-    def wait(self, deadline: float) -> bool:
+    def wait(self, deadline: float, most: int) -> bool:
         return True
 
     def close(self) -> None:
