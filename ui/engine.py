@@ -89,6 +89,8 @@ class Engine:
         self.close()
         self.state, self.name, self.precision, self.error = LOADING, name, precision, None
         self.loading = Loading(READING)
+        # Reading makes so many objects that all others would be looked through meanwhile.
+        gc.freeze()
         steps = prepared_load(self.context, name, precision)
         self._job = Job(steps, self._loaded, self._load_ended)
         self.changed()
