@@ -18,11 +18,11 @@ from pyglet import gl
 
 from gpt2gl.errors import DeviceError
 from gpt2gl.gl.context import INSTALL_HINT
+from gpt2gl.gl.limits import is_software_name
 from gpt2gl_ui.bootstrap import HEADLESS_ADVICE, LINUX, display_problem
 
 HEADLESS = bool(pyglet.options["headless"])
 SCALES = (1.0, 4.0)
-SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "software", "gdi generic")
 # pyglet hands icons to X11 pixel by pixel, which takes a second for large ones.
 ICON_SIZES = (16, 24, 32, 48, 64) if LINUX else (16, 32, 64, 256)
 Size = tuple[int, int]
@@ -79,7 +79,7 @@ class Window(_base()):  # type: ignore[misc]
     @property
     def is_software(self) -> bool:
         """Whether the processor does the drawing."""
-        return any(name in self.renderer_name.lower() for name in SOFTWARE)
+        return is_software_name(self.renderer_name)
 
     def toggle_fullscreen(self) -> None:
         """Cover the screen, or stop doing so."""

@@ -35,7 +35,7 @@ class Limits:
     @property
     def is_software(self) -> bool:
         """Whether the CPU draws: worth telling a user who expects a GPU."""
-        return any(name in self.renderer.lower() for name in SOFTWARE_NAMES)
+        return is_software_name(self.renderer)
 
     @property
     def rows_per_fragment(self) -> int:
@@ -74,6 +74,11 @@ def query() -> Limits:
             " update the graphics driver"
         )
     return limits
+
+
+def is_software_name(renderer: str) -> bool:
+    """Whether a renderer of that name draws with the CPU."""
+    return any(name in renderer.lower() for name in SOFTWARE_NAMES)
 
 
 def renderer_name() -> str:
