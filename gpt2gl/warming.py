@@ -49,10 +49,12 @@ def warm(name: str, precision: str) -> None:
     limits = query()
     if not limits.is_software:
         return
-    for _ in choose_layout(context, PRECISIONS[precision], tuning or default_tuning(limits)):
-        pass
-    with find_checkpoint(name) as checkpoint, Device(context, tuning=tuning) as device:
-        model = GPT2.load(device, _blank(checkpoint), PRECISIONS[precision])
+    *_, choice = choose_layout(
+        context, PRECISIONS[precision], tuning or default_tuning(limits)
+    )
+    assert choice is not None
+    with find_checkpoint(name) as checkpoint, Device(context, tuning=choice.tuning) as device:
+        model = GPT2.load(device, _blank(checkpoint), choice.layout)
         for _ in model.warm_up():
             pass
     mark = _mark(limits, name, precision)
